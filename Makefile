@@ -1,0 +1,94 @@
+# `make` lists the targets. All of them work right after `git clone`: what they need, they install under this folder.
+.DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+BIN := .venv/bin
+UV := .tools/bin/uv
+LOCK := requirements/dev.txt
+STAMP := .venv/.installed
+GENERATED := common/specfleet_common/wire/v1
+
+# uv uses this machine's Python and never downloads one; vLLM started by a test reports its usage to nobody.
+export UV_PYTHON_DOWNLOADS := never
+export VLLM_NO_USAGE_STATS := 1
+export DO_NOT_TRACK := 1
+
+.PHONY: help env lock generate format check test test-unit smoke model clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# The stamp holds a digest of what was installed, so that a fresh checkout of the same lock installs nothing.
+env: $(UV) ## Build or update .venv from the lock (about 6 GB at first: torch and vLLM)
+	@wanted=$$(cat $(LOCK) pyproject.toml | sha256sum); \
+	if [ "$$(cat $(STAMP) 2>/dev/null)" = "$$wanted" ]; then \
+		$(if $(filter env,$(MAKECMDGOALS)),echo "env: .venv is up to date";) exit 0; fi; \
+	rm -f $(STAMP); \
+	[ -x $(BIN)/python ] || { \
+		echo "env: creating .venv with $$($(PYTHON) --version)"; \
+		$(UV) venv --quiet --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" .venv; }; \
+	echo "env: installing what $(LOCK) names, which can take minutes"; \
+	$(UV) pip sync --quiet --python $(BIN)/python --require-hashes --compile-bytecode $(LOCK); \
+	echo "env: installing specfleet itself, editable"; \
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .; \
+	$(BIN)/python -c 'import ctypes; ctypes.CDLL("libnuma.so.1")' 2>/dev/null || \
+		echo "env: vLLM will not start without libnuma.so.1 (Debian and Ubuntu: apt-get install libnuma1)"; \
+	echo "$$wanted" > $(STAMP)
+
+$(UV): requirements/bootstrap.txt
+	@$(PYTHON) -c 'import platform, sys; sys.exit(not ((3, 11) <= sys.version_info < (3, 14) and platform.system() == "Linux" and platform.machine() == "x86_64"))' || { \
+		echo "env: $(PYTHON) is $$($(PYTHON) --version 2>&1) on $$(uname -sm); needed is Python 3.11 to 3.13 on Linux x86_64 (choose one with make PYTHON=...)"; \
+		exit 1; }
+	@echo "env: installing uv into .tools"
+	@$(PYTHON) -m venv --clear .tools
+	@.tools/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+lock: $(UV) ## Write the locked requirements again after a change in pyproject.toml
+	@$(PYTHON) tools/lock.py --uv $(UV)
+
+generate: env ## Write the generated files again (the gRPC messages)
+	@$(BIN)/python tools/generate_wire.py
+
+format: env ## Format the code and sort its imports
+	@$(BIN)/ruff check --quiet --select I --fix .
+	@$(BIN)/ruff format .
+
+check: env ## Formatting, lints, types, import contracts, generated files
+	@echo "check: format"
+	@$(BIN)/ruff format --quiet --check --output-format concise . || { echo "run 'make format' and commit the result"; exit 1; }
+	@echo "check: lint"
+	@$(BIN)/ruff check --quiet --output-format concise .
+	@echo "check: types"
+	@$(BIN)/mypy
+	@echo "check: import contracts"
+	@report=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$report"; exit 1; }
+	@echo "check: locked and generated files"
+	@$(BIN)/python tools/lock.py --check
+	@digest() { find $(GENERATED) -name '*_pb2*.py*' -not -path '*/__pycache__/*' | sort | xargs sha256sum; }; \
+	before=$$(digest); $(MAKE) generate; \
+	[ "$$before" = "$$(digest)" ] || { echo "$(GENERATED) was out of date: commit what 'make generate' wrote"; exit 1; }
+
+test: check ## Everything: the checks, the unit tests, the end-to-end tests with a real vLLM
+	@echo "test: unit"
+	@$(BIN)/python -m pytest -q
+	@echo "test: end to end"
+	@$(BIN)/python -m pytest -q -m e2e
+
+test-unit: env ## The fast tests only
+	@$(BIN)/python -m pytest -q
+
+smoke: env ## Train and serve one drafter end to end on this machine, with a real vLLM
+	@$(BIN)/python -m e2e.smoke
+
+model: env ## Train the small model of tests and examples again (hours)
+	@$(BIN)/python tools/tiny_model/target.py --out build/small-model
+	@$(BIN)/python tools/tiny_model/stock_head.py --target build/small-model
+
+clean: ## Remove everything that the other targets installed or built
+	@rm -rf .venv .venv-gen .tools .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist out
+	@find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
