@@ -1,0 +1,1 @@
+"""What the components share: messages, shared memory, arithmetic, the store, metric names."""

@@ -1,0 +1,96 @@
+"""What an agent and its trainer tell each other: small files in one directory, replaced whole.
+
+The newest file is the complete truth, so either side may die at any instruction, start again, and
+read it. Weights lie beside them as safetensors files, written before the message that names them.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+ORDERS = "orders.json"
+REPORT = "report.json"
+LOCAL_WEIGHTS = "local.safetensors"
+TRAINER_STATE = "trainer-state.safetensors"
+
+Message = TypeVar("Message")
+
+
+class ExchangeError(ValueError):
+    """A file is not the message it should be; the other side may be of another version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What the trainer should do: train round `round` from the weights in `base_file`."""
+
+    lineage_id: str
+    dtype: str
+    round: int
+    version: int
+    digest: str
+    base_file: str
+    local_steps: int
+    learning_rate: float
+    depth_weights: tuple[float, ...]
+    rows_per_step: int
+    publish_every_steps: int
+    """Write `local.safetensors` after this many steps; 0 means never."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainerReport:
+    """What the trainer has done; `local_digest` and `delta_digest` are empty for none."""
+
+    pid: int
+    phase: str
+    lineage_id: str
+    round: int
+    version: int
+    local_steps: int
+    total_steps: int
+    positions: int
+    positions_per_second: float
+    loss: tuple[float, ...]
+    requests: int
+    local_digest: str
+    delta_round: int
+    delta_digest: str
+    delta_positions: int
+
+
+def delta_file(round_: int) -> str:
+    """Return the name of the file with the delta of one round (float32 safetensors)."""
+    return f"delta-{round_}.safetensors"
+
+
+def version_file(number: int) -> str:
+    """Return the name of the file with one global version (safetensors in serving dtype)."""
+    return f"version-{number}.safetensors"
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Replace `path` by `data` in one step: readers see the old bytes or the new ones."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_bytes(data)
+    temporary.replace(path)
+
+
+def write_message(path: Path, message: Orders | TrainerReport) -> None:
+    """Replace the message in `path`."""
+    write_file(path, TypeAdapter(type(message)).dump_json(message))
+
+
+def read_message(path: Path, kind: type[Message]) -> Message | None:
+    """Return the message in `path`, None while there is none; ExchangeError when it is not one."""
+    try:
+        return TypeAdapter(kind).validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValidationError as error:
+        raise ExchangeError(f"{path}: not a {kind.__name__} of this version: {error}") from error

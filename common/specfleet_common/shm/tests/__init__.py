@@ -1,0 +1,1 @@
+"""Tests of the shared memory, including both sides dying at every store."""
