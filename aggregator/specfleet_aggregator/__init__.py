@@ -1,0 +1,1 @@
+"""The aggregator: one process per fleet that turns workers' deltas into versions."""

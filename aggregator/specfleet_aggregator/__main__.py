@@ -1,0 +1,41 @@
+"""Starts the aggregator: `python -m specfleet_aggregator`, with SPECFLEET_AGGREGATOR_* set."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> int:
+    """Check the settings first, import everything else second."""
+    from pydantic import ValidationError
+
+    from specfleet_aggregator.settings import Settings
+
+    try:
+        settings = Settings.model_validate({})
+    except ValidationError as error:
+        print(f"specfleet_aggregator: settings are wrong: {error}", file=sys.stderr)
+        return 2
+
+    import asyncio
+
+    import structlog
+
+    from specfleet_aggregator.server import serve
+
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    asyncio.run(serve(settings))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

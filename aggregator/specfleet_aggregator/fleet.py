@@ -1,0 +1,241 @@
+"""One lineage of the fleet: its state, what workers are told, and what watchers see. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from specfleet_aggregator import membership
+from specfleet_aggregator.membership import Members
+from specfleet_aggregator.round import (
+    Round,
+    RoundPolicy,
+    close_reason,
+    count,
+    judge,
+    open_reason,
+    open_round,
+    quorum,
+)
+from specfleet_common.lineage import Lineage, short
+from specfleet_common.wire.messages import (
+    DeltaHeader,
+    DeltaReply,
+    FleetState,
+    Heartbeat,
+    HeartbeatReply,
+    Outcome,
+    TrainingOrders,
+    VersionRef,
+    WorkerState,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the user set for the whole fleet."""
+
+    fleet: str
+    round: RoundPolicy
+    orders: TrainingOrders
+    lease_seconds: float
+    heartbeat_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """How many deltas of one worker were refused for their content, and why the last one was."""
+
+    number: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LineageState:
+    """What is known of one lineage; `round` is None until version 0 has been handed in.
+
+    `loaded` says whether the store has told what it has: before, nothing can be concluded.
+    """
+
+    lineage: Lineage
+    loaded: bool = False
+    stock: VersionRef | None = None
+    round: Round | None = None
+    members: Members = field(default_factory=dict)
+    refusals: Mapping[str, Refusals] = field(default_factory=dict)
+    store_error: str = ""
+
+
+class WrongStock(ValueError):
+    """A worker's stock drafter is not the one that this lineage began with."""
+
+
+def check_stock(state: LineageState, digest: str) -> None:
+    """Raise WrongStock when the lineage began with another stock drafter."""
+    if state.stock is not None and digest and digest != state.stock.digest:
+        raise WrongStock(
+            f"stock drafter is {short(digest)}, but lineage {state.lineage.id} began with "
+            f"{short(state.stock.digest)}: all engines of a fleet need the same drafter weights"
+        )
+
+
+def heartbeat(
+    state: LineageState, beat: Heartbeat, policy: Policy, *, now: float
+) -> tuple[LineageState, HeartbeatReply]:
+    """Renew a lease and say what the worker should do."""
+    check_stock(state, beat.stock_digest)
+    members = membership.renew(state.members, beat, now=now, lease_seconds=policy.lease_seconds)
+    refusals = {name: known for name, known in state.refusals.items() if name in members}
+    round_ = state.round
+    reply = HeartbeatReply(
+        stock_wanted=state.loaded and state.stock is None and bool(beat.stock_digest),
+        round=round_.number if round_ else 0,
+        base=round_.base if round_ else None,
+        stable=state.stock,
+        orders=policy.orders,
+        delta_counted=round_ is not None and beat.worker_id in round_.deltas,
+        lease_seconds=policy.lease_seconds,
+        heartbeat_seconds=policy.heartbeat_seconds,
+    )
+    return replace(state, members=members, refusals=refusals), reply
+
+
+def left(state: LineageState, worker_id: str) -> LineageState:
+    """Return the state without a worker that has gone to another lineage."""
+    return replace(state, members=membership.without(state.members, worker_id))
+
+
+def offer(state: LineageState, header: DeltaHeader) -> DeltaReply | None:
+    """Say why a delta cannot count before its content is looked at, or None when it may."""
+    if state.round is None:
+        return DeltaReply(Outcome.STALE, f"lineage {state.lineage.id} has no version yet")
+    return judge(state.round, header)
+
+
+def accept(state: LineageState, header: DeltaHeader) -> tuple[LineageState, DeltaReply]:
+    """Count a delta whose content is good, unless the round has moved on meanwhile."""
+    refusal = offer(state, header)
+    if refusal is not None:
+        return state, refusal
+    assert state.round is not None
+    round_, reply = count(state.round, header)
+    return replace(state, round=round_), reply
+
+
+def refuse(
+    state: LineageState, header: DeltaHeader, reason: str
+) -> tuple[LineageState, DeltaReply]:
+    """Note a delta whose content is bad against its worker."""
+    known = state.refusals.get(header.worker_id)
+    refusals = Refusals(known.number + 1 if known else 1, reason)
+    state = replace(state, refusals={**state.refusals, header.worker_id: refusals})
+    return state, DeltaReply(Outcome.REFUSED, reason)
+
+
+def may_close(state: LineageState, policy: Policy, *, now: float) -> str | None:
+    """Say why the round may close now, or None while it must stay open or is closing."""
+    if state.round is None or state.round.closing:
+        return None
+    training = len(membership.training(state.members, now=now))
+    return close_reason(state.round, policy.round, training=training, now=now)
+
+
+def closing(state: LineageState) -> LineageState:
+    """Return the state while the outer step runs: nothing more is counted."""
+    assert state.round is not None
+    return replace(state, round=replace(state.round, closing=True))
+
+
+def reopened(state: LineageState, store_error: str) -> LineageState:
+    """Return the state after the store failed: the round is open, and its deltas still count."""
+    assert state.round is not None
+    return replace(state, round=replace(state.round, closing=False), store_error=store_error)
+
+
+def unloaded(state: LineageState, store_error: str = "") -> LineageState:
+    """Return the state in which the store has to be asked again."""
+    return replace(state, loaded=False, round=None, store_error=store_error)
+
+
+def empty(state: LineageState) -> LineageState:
+    """Return the state after the store has said that it has no version."""
+    return replace(state, loaded=True, round=None, store_error="")
+
+
+def restored(
+    state: LineageState, *, stock: VersionRef, base: VersionRef, taken: int, now: float
+) -> LineageState:
+    """Return the state with a new round from `base`; `taken` is the highest number in the store."""
+    round_ = open_round(taken, base, now=now)
+    return replace(state, loaded=True, stock=stock, round=round_, store_error="")
+
+
+def show(state: LineageState, policy: Policy, *, now: float) -> FleetState:
+    """Return what watchers see."""
+    live = membership.live(state.members, now=now)
+    training = len(membership.training(state.members, now=now))
+    round_ = state.round
+    return FleetState(
+        fleet=policy.fleet,
+        lineage=state.lineage,
+        round=round_.number if round_ else 0,
+        base=round_.base if round_ else None,
+        stable=state.stock,
+        deltas=len(round_.deltas) if round_ else 0,
+        quorum=quorum(policy.round, training=training),
+        reason=_reason(state, policy, training=training),
+        live_workers=len(live),
+        training_workers=training,
+        round_seconds=max(0.0, now - round_.opened_at) if round_ else 0.0,
+        store_error=state.store_error,
+        workers=tuple(
+            _show_worker(state, worker_id, live=worker_id in live)
+            for worker_id in sorted(state.members)
+        ),
+    )
+
+
+def _reason(state: LineageState, policy: Policy, *, training: int) -> str:
+    if state.round is not None:
+        return open_reason(state.round, policy.round, training=training)
+    if not state.loaded:
+        return "waiting for the store"
+    return "waiting for the stock drafter of a worker"
+
+
+def nothing(policy: Policy) -> FleetState:
+    """Return what watchers see before any worker has reported."""
+    return FleetState(
+        fleet=policy.fleet,
+        lineage=None,
+        round=0,
+        base=None,
+        stable=None,
+        deltas=0,
+        quorum=quorum(policy.round, training=0),
+        reason="no worker has reported",
+        live_workers=0,
+        training_workers=0,
+        round_seconds=0.0,
+        store_error="",
+        workers=(),
+    )
+
+
+def _show_worker(state: LineageState, worker_id: str, *, live: bool) -> WorkerState:
+    beat = state.members[worker_id].beat
+    refusals = state.refusals.get(worker_id)
+    return WorkerState(
+        worker_id=worker_id,
+        cohort=beat.cohort,
+        live=live,
+        trains=beat.trains,
+        observed_digest=beat.observed_digest,
+        swaps=beat.swaps,
+        delta_counted=state.round is not None and worker_id in state.round.deltas,
+        held=beat.held,
+        trainer=beat.trainer,
+        drafters=beat.drafters,
+        refused_deltas=refusals.number if refusals else 0,
+        refusal=refusals.reason if refusals else "",
+    )

@@ -1,0 +1,283 @@
+"""Keeps one lineage: its state, the deltas of its open round, and what is in the store.
+
+Decides nothing: `fleet` does. At most one task at a time loads from the store or publishes to it;
+heartbeats and uploads go on meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from specfleet_aggregator import fleet, publishing
+from specfleet_aggregator.checking import delta_fault, largest_delta_bytes, stock_fault
+from specfleet_aggregator.fleet import LineageState, Policy
+from specfleet_aggregator.metrics import AggregatorMetrics
+from specfleet_aggregator.publishing import Base, Outer
+from specfleet_aggregator.spool import Spooled
+from specfleet_common.lineage import Lineage, short
+from specfleet_common.store.base import Store, StoreError
+from specfleet_common.store.ledger import Ledger
+from specfleet_common.store.versions import DamagedVersion
+from specfleet_common.wire.codec import WireError
+from specfleet_common.wire.messages import (
+    DeltaHeader,
+    DeltaReply,
+    FleetState,
+    Heartbeat,
+    HeartbeatReply,
+    Outcome,
+    VersionRef,
+)
+
+_FIRST_RETRY_SECONDS = 0.25
+_LAST_RETRY_SECONDS = 4.0
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What all keepers of a process share; `monotonic` and `wall` return the time in seconds."""
+
+    store: Store
+    spool_directory: Path
+    policy: Policy
+    outer: Outer
+    metrics: AggregatorMetrics
+    monotonic: Callable[[], float]
+    wall: Callable[[], float]
+    changed: Callable[[], None]
+
+
+class Keeper:
+    """One lineage. All methods run in the event loop; heavy work is handed to threads."""
+
+    def __init__(self, lineage: Lineage, surroundings: Surroundings) -> None:
+        self._around = surroundings
+        self._state = LineageState(lineage)
+        self._ledger = Ledger(surroundings.store, lineage.id)
+        self._base: Base | None = None
+        self._uploads: dict[str, Spooled] = {}
+        self._busy = asyncio.Lock()
+        self._failures = 0
+        self._retry_at = 0.0
+
+    def show(self) -> FleetState:
+        """Return what watchers see."""
+        return fleet.show(self._state, self._around.policy, now=self._around.monotonic())
+
+    def heartbeat(self, beat: Heartbeat) -> HeartbeatReply:
+        """Renew a lease; WrongStock when the worker's drafter is not this lineage's."""
+        now = self._around.monotonic()
+        state, reply = fleet.heartbeat(self._state, beat, self._around.policy, now=now)
+        self._become(state)
+        return reply
+
+    def leave(self, worker_id: str) -> None:
+        """Forget a worker that now reports for another lineage."""
+        self._become(fleet.left(self._state, worker_id))
+
+    def offer(self, header: DeltaHeader) -> DeltaReply | None:
+        """Say why a delta need not be sent, or None when it should be."""
+        reply = fleet.offer(self._state, header)
+        if reply is not None:
+            self._around.metrics.delta(header.worker_id, reply)
+        return reply
+
+    def limit_bytes(self) -> int:
+        """Return how large a delta of the open round can be."""
+        return largest_delta_bytes(self._base.shapes) if self._base else 0
+
+    async def deliver(self, header: DeltaHeader, upload: Spooled) -> DeltaReply:
+        """Count a delta that has come whole, or say why not; the upload is the keeper's now."""
+        base = self._base
+        assert base is not None
+        fault = await asyncio.to_thread(
+            delta_fault,
+            upload.data(),
+            digest=header.digest,
+            shapes=base.shapes,
+            parameter_norm=base.manifest.parameter_norm,
+        )
+        if fault is None:
+            state, reply = fleet.accept(self._state, header)
+        else:
+            state, reply = fleet.refuse(self._state, header, fault)
+        self._become(state)
+        if reply.outcome is Outcome.ACCEPTED:
+            self._uploads[header.worker_id] = upload
+        else:
+            upload.close()
+        self._around.metrics.delta(header.worker_id, reply)
+        log.info(
+            "delta_received",
+            lineage=header.lineage_id,
+            worker=header.worker_id,
+            round=header.round,
+            outcome=reply.outcome.value,
+            reason=reply.reason,
+        )
+        return reply
+
+    def known_stock(self, digest: str) -> VersionRef | None:
+        """Return version 0 if there is one; WrongStock when its digest is another."""
+        fleet.check_stock(self._state, digest)
+        return self._state.stock
+
+    async def put_stock(self, digest: str, upload: Spooled) -> VersionRef:
+        """Make version 0; again is harmless, another drafter is a WrongStock."""
+        async with self._busy:
+            try:
+                if not self._state.loaded:
+                    await self._load()
+                if self.known_stock(digest) is None:
+                    await self._publish_stock(digest, upload)
+            except StoreError as error:
+                self._store_failed(error, fleet.unloaded)
+                raise
+        version = self.known_stock(digest)
+        if version is None:
+            raise StoreError(f"version 0 of lineage {self._state.lineage.id} did not appear")
+        return version
+
+    def is_due(self) -> bool:
+        """Return whether `advance` has something to do now."""
+        now = self._around.monotonic()
+        if self._busy.locked() or now < self._retry_at:
+            return False
+        closes = fleet.may_close(self._state, self._around.policy, now=now)
+        return not self._state.loaded or closes is not None
+
+    async def advance(self) -> None:
+        """Do what is due: ask the store, or make the next version."""
+        async with self._busy:
+            if not self._state.loaded:
+                try:
+                    await self._load()
+                except StoreError as error:
+                    self._store_failed(error, fleet.unloaded)
+                return
+            now = self._around.monotonic()
+            reason = fleet.may_close(self._state, self._around.policy, now=now)
+            if reason is None:
+                return
+            try:
+                await self._close(reason)
+            except DamagedVersion as error:
+                self._store_failed(error, fleet.unloaded)
+            except StoreError as error:
+                self._store_failed(error, fleet.reopened)
+
+    def close(self) -> None:
+        """Free the space of uploads; workers send them again to whoever comes next."""
+        self._drop_uploads()
+
+    async def _load(self) -> None:
+        self._start_from(await asyncio.to_thread(publishing.load, self._around.store, self._ledger))
+
+    def _start_from(self, base: Base | None) -> None:
+        self._failures = 0
+        self._drop_uploads()
+        self._base = base
+        if base is None:
+            self._become(fleet.empty(self._state))
+            return
+        self._become(
+            fleet.restored(
+                self._state,
+                stock=base.stock,
+                base=base.ref,
+                taken=base.taken,
+                now=self._around.monotonic(),
+            )
+        )
+        for damage in base.damage:
+            log.error("version_damaged", reason=damage, used=base.manifest.number)
+        log.info(
+            "round_opened",
+            lineage=self._state.lineage.id,
+            number=base.manifest.number,
+            digest=short(base.ref.digest),
+            round=base.taken,
+        )
+
+    async def _publish_stock(self, digest: str, upload: Spooled) -> None:
+        lineage, data = self._state.lineage, upload.data()
+        fault = await asyncio.to_thread(stock_fault, data, digest=digest, lineage=lineage)
+        if fault is not None:
+            raise WireError(f"stock drafter: {fault}")
+        published = await asyncio.to_thread(
+            publishing.publish_stock,
+            self._around.store,
+            self._ledger,
+            lineage,
+            data,
+            now=self._around.wall(),
+        )
+        if published is None:
+            await self._load()
+        else:
+            self._start_from(published)
+
+    async def _close(self, reason: str) -> None:
+        round_, base = self._state.round, self._base
+        assert round_ is not None
+        assert base is not None
+        self._become(fleet.closing(self._state))
+        closed_at = self._around.monotonic()
+        published = await asyncio.to_thread(
+            publishing.publish_next,
+            self._around.store,
+            self._ledger,
+            base,
+            {name: (round_.deltas[name], self._uploads[name].data()) for name in round_.deltas},
+            self._around.outer,
+            reason=reason,
+            now=self._around.wall(),
+        )
+        if published is None:
+            log.warning(
+                "version_taken",
+                lineage=self._state.lineage.id,
+                number=base.taken + 1,
+                reason="another aggregator writes to this store; its version is used",
+            )
+            await self._load()
+            return
+        now = self._around.monotonic()
+        self._around.metrics.published(
+            round_seconds=now - round_.opened_at, outer_seconds=now - closed_at
+        )
+        log.info(
+            "round_closed",
+            lineage=self._state.lineage.id,
+            number=round_.number,
+            workers=sorted(round_.deltas),
+            reason=reason,
+            seconds=round(now - round_.opened_at, 3),
+        )
+        self._start_from(published)
+
+    def _store_failed(
+        self, error: StoreError, after: Callable[[LineageState, str], LineageState]
+    ) -> None:
+        wait = min(_LAST_RETRY_SECONDS, _FIRST_RETRY_SECONDS * 2**self._failures)
+        self._failures += 1
+        self._retry_at = self._around.monotonic() + wait
+        self._become(after(self._state, str(error)))
+        self._around.metrics.store_failed()
+        log.warning("store_failed", lineage=self._state.lineage.id, reason=str(error), wait=wait)
+
+    def _drop_uploads(self) -> None:
+        for upload in self._uploads.values():
+            upload.close()
+        self._uploads.clear()
+
+    def _become(self, state: LineageState) -> None:
+        self._state = state
+        self._around.changed()

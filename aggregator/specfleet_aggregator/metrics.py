@@ -1,0 +1,57 @@
+"""The aggregator's metrics; their names are declared in specfleet_common.telemetry."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry
+
+from specfleet_common.telemetry import metrics
+from specfleet_common.wire.messages import DeltaReply, FleetState, Outcome
+
+_BUCKETS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
+
+
+class AggregatorMetrics:
+    """Counts what happens and shows the newest state."""
+
+    def __init__(self, registry: CollectorRegistry, *, fleet: str) -> None:
+        self._fleet = fleet
+        self._round = metrics.gauge(metrics.AGGREGATOR_ROUND, registry)
+        self._version = metrics.gauge(metrics.AGGREGATOR_VERSION, registry)
+        self._live = metrics.gauge(metrics.AGGREGATOR_LIVE_WORKERS, registry)
+        self._training = metrics.gauge(metrics.AGGREGATOR_TRAINING_WORKERS, registry)
+        self._deltas = metrics.counter(metrics.AGGREGATOR_DELTAS, registry)
+        self._refused = metrics.counter(metrics.AGGREGATOR_REFUSED_DELTAS, registry)
+        self._round_seconds = metrics.histogram(
+            metrics.AGGREGATOR_ROUND_SECONDS, registry, _BUCKETS
+        ).labels(fleet)
+        self._outer_seconds = metrics.histogram(
+            metrics.AGGREGATOR_OUTER_STEP_SECONDS, registry, _BUCKETS
+        ).labels(fleet)
+        self._store_failures = metrics.counter(metrics.AGGREGATOR_STORE_FAILURES, registry).labels(
+            fleet
+        )
+        for outcome in Outcome:
+            self._deltas.labels(fleet, outcome)
+
+    def delta(self, worker_id: str, reply: DeltaReply) -> None:
+        """Count one delta by what became of it."""
+        self._deltas.labels(self._fleet, reply.outcome).inc()
+        if reply.outcome is Outcome.REFUSED:
+            self._refused.labels(self._fleet, worker_id).inc()
+
+    def published(self, *, round_seconds: float, outer_seconds: float) -> None:
+        """Note how long a round and its outer step took."""
+        self._round_seconds.observe(round_seconds)
+        self._outer_seconds.observe(outer_seconds)
+
+    def store_failed(self) -> None:
+        """Count one attempt that the store failed."""
+        self._store_failures.inc()
+
+    def show(self, state: FleetState) -> None:
+        """Show the newest state of one lineage."""
+        labels = (self._fleet, state.lineage_id)
+        self._round.labels(*labels).set(state.round)
+        self._version.labels(*labels).set(state.base.number if state.base else 0)
+        self._live.labels(*labels).set(state.live_workers)
+        self._training.labels(*labels).set(state.training_workers)

@@ -1,0 +1,148 @@
+"""From deltas to a version in the store, and back after a restart. Blocking: runs in a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from specfleet_common.diloco.combine import mean
+from specfleet_common.diloco.outer import outer_step
+from specfleet_common.lineage import Lineage, Shapes
+from specfleet_common.store import versions
+from specfleet_common.store.base import Store
+from specfleet_common.store.ledger import Ledger, VersionPublished
+from specfleet_common.store.manifest import FORMAT, Manifest
+from specfleet_common.store.versions import DamagedVersion
+from specfleet_common.tensors import decode, norm, shapes_of, view
+from specfleet_common.wire.messages import DeltaHeader, VersionRef
+
+
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """How large the outer step is."""
+
+    learning_rate: float
+    momentum: float
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The version that a round starts from, and what its deltas are checked against."""
+
+    manifest: Manifest
+    stock: VersionRef
+    taken: int
+    shapes: Shapes
+    damage: tuple[str, ...] = ()
+
+    @property
+    def ref(self) -> VersionRef:
+        """Return the version as workers know it."""
+        return reference(self.manifest)
+
+
+def reference(manifest: Manifest) -> VersionRef:
+    """Return a version as workers know it."""
+    return VersionRef(manifest.number, manifest.drafter.digest, manifest.drafter.size_bytes)
+
+
+def load(store: Store, ledger: Ledger) -> Base | None:
+    """Return what a lineage has in the store, None when it has no version.
+
+    Its newest version enters the ledger in case its publisher died just before.
+    """
+    found = versions.find(store, ledger.lineage_id)
+    if found.taken is None:
+        return None
+    stock = versions.read_manifest(store, ledger.lineage_id, 0)
+    if found.newest is None or stock is None:
+        raise DamagedVersion(f"no version is whole: {'; '.join(found.damage)}")
+    _record(ledger, found.newest)
+    return Base(
+        manifest=found.newest,
+        stock=reference(stock),
+        taken=found.taken,
+        shapes=versions.read_shapes(store, found.newest),
+        damage=found.damage,
+    )
+
+
+def publish_stock(
+    store: Store, ledger: Ledger, lineage: Lineage, data: memoryview, *, now: float
+) -> Base | None:
+    """Write version 0; None when another aggregator has just done so."""
+    tensors = decode(data)
+    drafter = versions.write_drafter(store, lineage.id, 0, tensors, dtype=lineage.dtype)
+    manifest = Manifest(
+        format=FORMAT,
+        lineage=lineage,
+        number=0,
+        parent=None,
+        created_at=now,
+        drafter=drafter,
+        outer=None,
+        parameter_norm=norm(tensors),
+        workers=(),
+        positions=0,
+        reason="stock",
+    )
+    if not versions.publish(store, manifest):
+        return None
+    _record(ledger, manifest)
+    return Base(manifest, stock=reference(manifest), taken=0, shapes=shapes_of(data))
+
+
+def publish_next(
+    store: Store,
+    ledger: Ledger,
+    base: Base,
+    deltas: Mapping[str, tuple[DeltaHeader, memoryview]],
+    outer: Outer,
+    *,
+    reason: str,
+    now: float,
+) -> Base | None:
+    """Write the version that a round's deltas make; None when its number is taken.
+
+    The workers' order is that of their names, so that the same deltas make the same version.
+    """
+    lineage, number = base.manifest.lineage, base.taken + 1
+    state = outer_step(
+        versions.read_outer(store, base.manifest),
+        mean([view(deltas[worker][1], shapes=base.shapes) for worker in sorted(deltas)]),
+        lr=outer.learning_rate,
+        momentum=outer.momentum,
+    )
+    manifest = Manifest(
+        format=FORMAT,
+        lineage=lineage,
+        number=number,
+        parent=base.manifest.number,
+        created_at=now,
+        drafter=versions.write_drafter(
+            store, lineage.id, number, state.parameters, dtype=lineage.dtype
+        ),
+        outer=versions.write_outer(store, lineage.id, number, state),
+        parameter_norm=norm(state.parameters),
+        workers=tuple(sorted(deltas)),
+        positions=sum(header.positions for header, _ in deltas.values()),
+        reason=reason,
+    )
+    if not versions.publish(store, manifest):
+        return None
+    _record(ledger, manifest)
+    return Base(manifest, stock=base.stock, taken=number, shapes=base.shapes)
+
+
+def _record(ledger: Ledger, manifest: Manifest) -> None:
+    ledger.record(
+        VersionPublished(
+            kind="version_published",
+            at=manifest.created_at,
+            number=manifest.number,
+            parent=manifest.parent,
+            digest=manifest.drafter.digest,
+            deltas=len(manifest.workers),
+            reason=manifest.reason,
+        )
+    )

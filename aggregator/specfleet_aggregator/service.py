@@ -1,0 +1,217 @@
+"""The gRPC service: translates between the wire and the keepers of the fleet's lineages."""
+
+# ruff: noqa: N802 (the methods are named as in the proto)
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import grpc
+
+from specfleet_aggregator import fleet
+from specfleet_aggregator.fleet import WrongStock
+from specfleet_aggregator.keeper import Keeper, Surroundings
+from specfleet_aggregator.spool import Spooled
+from specfleet_common.lineage import Lineage
+from specfleet_common.store import versions
+from specfleet_common.store.base import StoreError
+from specfleet_common.wire import codec
+from specfleet_common.wire.chunks import MAX_PAYLOAD_BYTES, Assembly, split
+from specfleet_common.wire.codec import WireError
+from specfleet_common.wire.messages import DeltaReply, FleetState, Outcome, VersionRef
+from specfleet_common.wire.v1 import specfleet_pb2 as pb
+from specfleet_common.wire.v1.specfleet_pb2_grpc import AggregatorServicer
+
+if TYPE_CHECKING:
+    from specfleet_common.wire.v1.specfleet_pb2_grpc import _MaybeAsyncIterator, _ServicerContext
+
+_TICK_SECONDS = 0.25
+_LOAD_WAIT_SECONDS = 1.0
+
+
+class AggregatorService(AggregatorServicer):
+    """All calls of one fleet. `tasks` runs what outlives a call; its failure ends the process."""
+
+    def __init__(
+        self,
+        surroundings: Callable[[Callable[[], None]], Surroundings],
+        tasks: asyncio.TaskGroup,
+    ) -> None:
+        self._around = surroundings(self._wake)
+        self._tasks = tasks
+        self._keepers: dict[str, Keeper] = {}
+        self._changed = asyncio.Event()
+
+    async def tick(self) -> None:
+        """Do for ever what time alone makes due."""
+        while True:
+            for keeper in self._keepers.values():
+                self._poke(keeper)
+                self._around.metrics.show(keeper.show())
+            self._wake()
+            await asyncio.sleep(_TICK_SECONDS)
+
+    async def load(self) -> None:
+        """Take up the lineages that the store has; when it is silent, heartbeats bring them."""
+        for lineage in await asyncio.to_thread(_stored_lineages, self._around):
+            await self._keeper(lineage)
+
+    def close(self) -> None:
+        """Free what the keepers hold; no call may come after."""
+        for keeper in self._keepers.values():
+            keeper.close()
+
+    async def Heartbeat(
+        self, request: pb.HeartbeatRequest, context: _ServicerContext
+    ) -> pb.HeartbeatReply:
+        """Renew a lease."""
+        async with _failures(context):
+            beat = codec.decode_heartbeat(request)
+            keeper = await self._keeper(beat.lineage)
+            for other in self._keepers.values():
+                if other is not keeper:
+                    other.leave(beat.worker_id)
+            return codec.encode_reply(keeper.heartbeat(beat))
+
+    async def PutStock(
+        self, request_iterator: _MaybeAsyncIterator[pb.StockChunk], context: _ServicerContext
+    ) -> pb.PutStockReply:
+        """Take version 0."""
+        async with _failures(context):
+            chunks = aiter(request_iterator)
+            first = await anext(chunks, pb.StockChunk())
+            lineage, version = codec.decode_stock_header(first.header)
+            keeper = await self._keeper(lineage)
+            known = keeper.known_stock(version.digest)
+            if known is None:
+                async with self._receive(chunks, version.size_bytes, MAX_PAYLOAD_BYTES) as upload:
+                    known = await keeper.put_stock(version.digest, upload)
+                    upload.close()
+            return pb.PutStockReply(version=codec.encode_version(known))
+
+    async def PushDelta(
+        self, request_iterator: _MaybeAsyncIterator[pb.DeltaChunk], context: _ServicerContext
+    ) -> pb.PushDeltaReply:
+        """Take one delta."""
+        async with _failures(context):
+            chunks = aiter(request_iterator)
+            first = await anext(chunks, pb.DeltaChunk())
+            header = codec.decode_delta_header(first.header)
+            keeper = self._keepers.get(header.lineage_id)
+            if keeper is None:
+                reason = f"lineage {header.lineage_id} is not of this fleet"
+                reply = DeltaReply(Outcome.FOREIGN, reason)
+                self._around.metrics.delta(header.worker_id, reply)
+                return codec.encode_delta_reply(reply)
+            early = keeper.offer(header)
+            if early is not None:
+                return codec.encode_delta_reply(early)
+            limit = keeper.limit_bytes()
+            async with self._receive(chunks, header.size_bytes, limit) as upload:
+                reply = await keeper.deliver(header, upload)
+            self._poke(keeper)
+            return codec.encode_delta_reply(reply)
+
+    async def PullVersion(
+        self, request: pb.PullVersionRequest, context: _ServicerContext
+    ) -> AsyncIterator[pb.VersionChunk]:
+        """Send one version."""
+        async with _failures(context):
+            lineage_id = codec.decode_lineage_id(request.lineage_id)
+            found = await asyncio.to_thread(self._version, lineage_id, request.number)
+            if found is None:
+                reason = f"version {request.number} of lineage {lineage_id} does not exist"
+                await context.abort(grpc.StatusCode.NOT_FOUND, reason)
+            version, data = found
+            header = pb.VersionHeader(version=codec.encode_version(version))
+            yield pb.VersionChunk(header=header)
+            for chunk in split(data):
+                yield pb.VersionChunk(data=chunk)
+
+    async def WatchState(
+        self, request: pb.WatchStateRequest, context: _ServicerContext
+    ) -> AsyncIterator[pb.FleetState]:
+        """Send every lineage's state at once, then what has changed."""
+        sent: dict[str, FleetState] = {}
+        while True:
+            changed = self._changed
+            states = [keeper.show() for keeper in self._keepers.values()]
+            for state in states or [fleet.nothing(self._around.policy)]:
+                timeless = replace(state, round_seconds=0.0)
+                if sent.get(state.lineage_id) != timeless:
+                    sent[state.lineage_id] = timeless
+                    yield codec.encode_fleet(state)
+            await changed.wait()
+
+    async def _keeper(self, lineage: Lineage) -> Keeper:
+        """Return a lineage's keeper; a new one gets a moment to ask the store."""
+        keeper = self._keepers.get(lineage.id)
+        if keeper is None:
+            keeper = self._keepers[lineage.id] = Keeper(lineage, self._around)
+            task = self._tasks.create_task(keeper.advance())
+            await asyncio.wait({task}, timeout=_LOAD_WAIT_SECONDS)
+        return keeper
+
+    def _poke(self, keeper: Keeper) -> None:
+        if keeper.is_due():
+            self._tasks.create_task(keeper.advance())
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    @asynccontextmanager
+    async def _receive(
+        self,
+        chunks: AsyncIterator[pb.StockChunk] | AsyncIterator[pb.DeltaChunk],
+        size_bytes: int,
+        limit_bytes: int,
+    ) -> AsyncIterator[Spooled]:
+        """Receive one upload; whoever takes it closes it, a failure does so here."""
+        upload = Spooled(self._around.spool_directory)
+        try:
+            assembly = Assembly(upload.file, size_bytes=size_bytes, limit_bytes=limit_bytes)
+            async for chunk in chunks:
+                assembly.add(chunk.data)
+            assembly.finish()
+            yield upload
+        except BaseException:
+            upload.close()
+            raise
+
+    def _version(self, lineage_id: str, number: int) -> tuple[VersionRef, memoryview] | None:
+        store = self._around.store
+        manifest = versions.read_manifest(store, lineage_id, number)
+        if manifest is None:
+            return None
+        drafter = manifest.drafter
+        data = versions.read_content(store, manifest, drafter)
+        return VersionRef(number, drafter.digest, drafter.size_bytes), data
+
+
+def _stored_lineages(around: Surroundings) -> list[Lineage]:
+    try:
+        found = [
+            versions.find_lineage(around.store, id_) for id_ in versions.lineages(around.store)
+        ]
+    except StoreError:
+        around.metrics.store_failed()
+        return []
+    return [lineage for lineage in found if lineage is not None]
+
+
+@asynccontextmanager
+async def _failures(context: _ServicerContext) -> AsyncIterator[None]:
+    """Turn failures into the status that tells a caller whether to try again."""
+    try:
+        yield
+    except WireError as error:
+        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+    except WrongStock as error:
+        await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
+    except StoreError as error:
+        await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))

@@ -1,0 +1,29 @@
+"""Where uploads lie until they are used: files without a name, which die with the process.
+
+Disk and not memory, because a round holds one delta per worker: memory would grow with the fleet.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from pathlib import Path
+from typing import BinaryIO, cast
+
+
+class Spooled:
+    """One upload; close it to free its space."""
+
+    def __init__(self, directory: Path) -> None:
+        self.file = cast(BinaryIO, tempfile.TemporaryFile(dir=directory))  # noqa: SIM115
+
+    def data(self) -> memoryview:
+        """Return the bytes mapped into memory; the kernel may drop and re-read them."""
+        self.file.flush()
+        size_bytes = os.fstat(self.file.fileno()).st_size
+        return memoryview(mmap.mmap(self.file.fileno(), size_bytes, access=mmap.ACCESS_READ))
+
+    def close(self) -> None:
+        """Free the space, once no view of the data is left."""
+        self.file.close()

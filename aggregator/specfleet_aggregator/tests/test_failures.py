@@ -1,0 +1,177 @@
+"""What goes wrong around the aggregator, and what must come of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from specfleet_aggregator.tests.builders import (
+    LINEAGE,
+    STOCK_DIGEST,
+    FakeWorker,
+    aggregator,
+    at_version,
+    drafter,
+    header,
+    joined,
+    serving,
+    settings,
+)
+from specfleet_common.store.base import StoreError
+from specfleet_common.store.directory import DirectoryStore
+from specfleet_common.store.ledger import Ledger
+from specfleet_common.tensors import content_digest, encode
+from specfleet_common.wire.client import AggregatorClient, Refused, Unreachable
+from specfleet_common.wire.messages import FleetState, Outcome
+
+_DEADLINE_SECONDS = 30.0
+
+
+class FlakyStore:
+    """A directory store that fails while `broken` says why."""
+
+    def __init__(self, root: Path) -> None:
+        self.broken = ""
+        self._whole = DirectoryStore(root)
+
+    def read(self, path: str) -> memoryview | None:
+        self._check()
+        return self._whole.read(path)
+
+    def create(self, path: str, parts: Iterable[bytes | memoryview]) -> bool:
+        self._check()
+        return self._whole.create(path, parts)
+
+    def list(self, path: str) -> list[str]:
+        self._check()
+        return self._whole.list(path)
+
+    def _check(self) -> None:
+        if self.broken:
+            raise StoreError(self.broken)
+
+
+@asynccontextmanager
+async def on_a_flaky_store(
+    directory: Path, *, broken: str = ""
+) -> AsyncIterator[tuple[FlakyStore, FakeWorker]]:
+    store = FlakyStore(directory / "store")
+    store.broken = broken
+    async with (
+        asyncio.timeout(_DEADLINE_SECONDS),
+        serving(settings(directory), store) as client,
+    ):
+        yield store, FakeWorker(client, directory)
+
+
+async def state_with_error(client: AggregatorClient) -> FleetState:
+    """Watch until the store's failure shows."""
+    states = client.watch_state()
+    async for state in states:
+        if state.store_error:
+            await states.aclose()
+            return state
+    raise AssertionError("the stream ended")
+
+
+async def test_a_failing_store_keeps_the_round_and_its_deltas(tmp_path: Path) -> None:
+    async with on_a_flaky_store(tmp_path) as (store, worker):
+        await joined(worker)
+        store.broken = "disk is full"
+        pushed = await worker.push(drafter(0.5))
+        state = await state_with_error(worker.client)
+        meanwhile = await worker.heartbeat()
+        store.broken = ""
+        after = await at_version(worker, 1)
+
+    assert pushed.outcome is Outcome.ACCEPTED
+    assert state.store_error == "disk is full"
+    assert (meanwhile.round, meanwhile.delta_counted) == (0, True)
+    assert after.base is not None
+    assert after.base.number == 1
+
+
+async def test_a_store_that_is_down_at_the_start_is_asked_again(tmp_path: Path) -> None:
+    async with on_a_flaky_store(tmp_path, broken="no route") as (store, worker):
+        before = await worker.heartbeat()
+        with pytest.raises(Unreachable, match="no route"):
+            await worker.put_stock()
+        store.broken = ""
+        while not (await worker.heartbeat()).stock_wanted:
+            pass
+        after = await joined(worker)
+
+    assert (before.stock_wanted, before.base) == (False, None)
+    assert after.base is not None
+
+
+async def test_a_damaged_version_is_replaced_by_the_one_before_under_a_new_number(
+    tmp_path: Path,
+) -> None:
+    async with asyncio.timeout(_DEADLINE_SECONDS):
+        async with aggregator(tmp_path) as client:
+            worker = FakeWorker(client, tmp_path)
+            await joined(worker)
+            await worker.push(drafter(0.5))
+            await at_version(worker, 1)
+        (damaged,) = (tmp_path / "store" / LINEAGE.id / "versions" / "1").glob("drafter*")
+        damaged.write_bytes(damaged.read_bytes()[:-1])
+        async with aggregator(tmp_path) as client:
+            worker = FakeWorker(client, tmp_path)
+            back = await joined(worker)
+            await worker.push(drafter(0.25))
+            after = await at_version(worker, 2)
+
+    assert back.base is not None
+    assert (back.base.number, back.round) == (0, 1)
+    assert after.base is not None
+    assert (after.base.number, after.round) == (2, 2)
+
+
+async def test_a_publisher_that_died_before_the_ledger_is_made_up_for(tmp_path: Path) -> None:
+    async with asyncio.timeout(_DEADLINE_SECONDS):
+        async with aggregator(tmp_path) as client:
+            await joined(FakeWorker(client, tmp_path))
+        (tmp_path / "store" / LINEAGE.id / "ledger" / "0.json").unlink()
+        async with aggregator(tmp_path) as client:
+            await joined(FakeWorker(client, tmp_path))
+
+    entries = Ledger(DirectoryStore(tmp_path / "store"), LINEAGE.id).entries()
+    assert [(entry.number, entry.digest) for entry in entries] == [(0, STOCK_DIGEST)]
+
+
+async def test_a_dead_worker_holds_a_round_only_until_its_lease_ends(tmp_path: Path) -> None:
+    async with (
+        asyncio.timeout(_DEADLINE_SECONDS),
+        aggregator(tmp_path, quorum_percent=100, lease_seconds=1.0) as client,
+    ):
+        dies, lives = FakeWorker(client, tmp_path, "dies"), FakeWorker(client, tmp_path, "lives")
+        await joined(dies)
+        await joined(lives)
+        await lives.push(drafter(0.5))
+        held = await lives.heartbeat()
+        after = await at_version(lives, 1)
+
+    assert held.round == 0
+    assert after.round == 1
+
+
+async def test_an_upload_that_breaks_off_counts_for_nothing(tmp_path: Path) -> None:
+    async with asyncio.timeout(_DEADLINE_SECONDS), aggregator(tmp_path) as client:
+        worker = FakeWorker(client, tmp_path)
+        await joined(worker)
+        whole = encode(drafter(0.5))
+        path = tmp_path / "half"
+        path.write_bytes(whole[: len(whole) // 2])
+        announced = header(worker.worker_id, data=whole, digest=content_digest(whole))
+        with pytest.raises(Refused, match="bytes came"):
+            await client.push_delta(announced, path)
+        between = await worker.heartbeat()
+        reply = await worker.push(drafter(0.5))
+
+    assert not between.delta_counted
+    assert reply.outcome is Outcome.ACCEPTED

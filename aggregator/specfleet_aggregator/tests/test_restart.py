@@ -1,0 +1,111 @@
+"""A real aggregator process, killed hard and started again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from specfleet_aggregator.tests.builders import FakeWorker, at_version, drafter, joined
+from specfleet_common.wire.client import AggregatorClient
+from specfleet_common.wire.messages import Outcome
+
+_DEADLINE_SECONDS = 30.0
+_SERVING_SECONDS = 3.4
+
+
+@contextmanager
+def process(directory: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """Run an aggregator that needs both of two workers; killed when the block ends."""
+    port_file = directory / "port"
+    port_file.unlink(missing_ok=True)
+    environment = {
+        **os.environ,
+        "SPECFLEET_AGGREGATOR_FLEET": "fleet",
+        "SPECFLEET_AGGREGATOR_STORE_DIRECTORY": str(directory / "store"),
+        "SPECFLEET_AGGREGATOR_PORT_FILE": str(port_file),
+        "SPECFLEET_AGGREGATOR_QUORUM_MINIMUM": "2",
+    }
+    with subprocess.Popen([sys.executable, "-m", "specfleet_aggregator"], env=environment) as child:
+        try:
+            yield child, port_file
+        finally:
+            child.kill()
+
+
+def port_of(port_file: Path) -> int:
+    deadline = time.monotonic() + _DEADLINE_SECONDS
+    while not port_file.exists():
+        assert time.monotonic() < deadline, f"{port_file} did not appear"
+        time.sleep(0.01)
+    return int(port_file.read_text())
+
+
+def processor_seconds(process_id: int) -> float:
+    """Return the processor time that a process has used; unlike time it ignores its neighbours."""
+    fields = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def workers_of(port_file: Path, directory: Path) -> list[FakeWorker]:
+    client = AggregatorClient(f"127.0.0.1:{port_of(port_file)}")
+    workers = [FakeWorker(client, directory, name) for name in ("one", "two")]
+    for worker in workers:
+        await joined(worker)
+    return workers
+
+
+async def test_a_killed_aggregator_goes_on_with_the_version_it_had(tmp_path: Path) -> None:
+    async with asyncio.timeout(_DEADLINE_SECONDS):
+        with process(tmp_path) as (child, port_file):
+            one, two = await workers_of(port_file, tmp_path)
+            await asyncio.gather(one.push(drafter(0.25)), two.push(drafter(0.25)))
+            before = await at_version(one, 1)
+            halfway = await one.push(drafter(0.5), before)
+            child.send_signal(signal.SIGKILL)
+            child.wait()
+            await one.client.close()
+
+        with process(tmp_path) as (child, port_file):
+            one, two = await workers_of(port_file, tmp_path)
+            serving_seconds = processor_seconds(child.pid)
+            after = one.replies[-1]
+            again = [await one.push(drafter(0.5)), await two.push(drafter(0.5))]
+            next_ = await at_version(two, 2)
+            await one.client.close()
+
+    assert halfway.outcome is Outcome.ACCEPTED
+    assert (after.base, after.round) == (before.base, before.round)
+    assert not after.delta_counted
+    assert [reply.outcome for reply in again] == [Outcome.ACCEPTED, Outcome.ACCEPTED]
+    assert next_.base is not None
+    assert next_.base.number == 2
+    assert serving_seconds <= _SERVING_SECONDS
+
+
+def test_sigterm_ends_the_process_at_once_and_without_error(tmp_path: Path) -> None:
+    with process(tmp_path) as (child, port_file):
+        port_of(port_file)
+        child.send_signal(signal.SIGTERM)
+        status = child.wait(timeout=_DEADLINE_SECONDS)
+
+    assert status == 0
+
+
+def test_the_process_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, specfleet_aggregator.server\n"
+        "print(sorted({'torch', 'scipy', 'safetensors', 'pandas'} & sys.modules.keys()))"
+    )
+
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+
+    assert result.stdout.strip() == "[]"

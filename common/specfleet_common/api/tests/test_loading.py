@@ -1,0 +1,169 @@
+"""Reading manifests: what is accepted, and what every message says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specfleet_common.api.loading import ManifestError, load_fleet, parse_fleet
+from specfleet_common.api.testing import manifest
+from specfleet_common.api.values import Serve
+
+
+def test_the_smallest_manifest_gets_the_documented_defaults() -> None:
+    fleet = parse_fleet(manifest(), source="fleet.yaml")
+
+    assert fleet.served_model_name == "tiny"
+    assert fleet.spec.aggregation.outer.learning_rate == "0.7"
+    assert [(c.name, c.replicas, c.train, c.serve) for c in fleet.spec.all_cohorts] == [
+        ("main", 1, True, Serve.STABLE)
+    ]
+
+
+def test_paths_are_relative_to_the_manifest(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.yaml"
+    path.write_text(manifest(spec__store__directory__path="../store"), encoding="utf-8")
+
+    fleet = load_fleet(path)
+
+    assert fleet.spec.target.model == str(tmp_path / "model")
+    assert fleet.spec.store.directory.path == str(tmp_path.parent / "store")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        pytest.param(
+            {"spec__trainer__learnRate": "0.1"},
+            "spec.trainer.learnRate: unknown field, expected one of capture, learningRate,",
+            id="unknown-field",
+        ),
+        pytest.param(
+            {"spec__cohorts": [{"name": "a", "share": 1}]},
+            "spec.cohorts[0].share: unknown field, expected one of name, replicas, train, serve",
+            id="unknown-field-in-a-list",
+        ),
+        pytest.param(
+            {"spec__served_model_name": "x"},
+            "spec.served_model_name: unknown field",
+            id="snake-case",
+        ),
+        pytest.param(
+            {"spec__target": None}, "spec.target: is missing, expected a value", id="missing"
+        ),
+        pytest.param(
+            {"spec__drafter__numSpeculativeTokens": 0},
+            "spec.drafter.numSpeculativeTokens: is 0, expected greater than or equal to 1",
+            id="bound",
+        ),
+        pytest.param(
+            {"spec__replicas": "2"},
+            'spec.replicas: is "2", expected a valid integer',
+            id="number-as-text",
+        ),
+        pytest.param(
+            {"spec__train": "yes"}, 'spec.train: is "yes", expected a valid boolean', id="boolean"
+        ),
+        pytest.param(
+            {"spec__serve": "stock"},
+            "spec.serve: is \"stock\", expected 'Stock', 'Stable' or 'Local'",
+            id="choice",
+        ),
+        pytest.param(
+            {"spec__drafter__family": "eagle3"},
+            "spec.drafter.family: is \"eagle3\", expected 'mtp'",
+            id="family",
+        ),
+        pytest.param(
+            {"spec__trainer__learningRate": 0.0005},
+            'spec.trainer.learningRate: expected a decimal in quotes, such as "0.0005"',
+            id="float",
+        ),
+        pytest.param(
+            {"spec__aggregation__outer__momentum": "1"},
+            'spec.aggregation.outer.momentum: is "1", expected text to match pattern',
+            id="decimal-bound",
+        ),
+        pytest.param(
+            {"spec__trainer__depthWeights": ["1", "0.5"]},
+            "spec: trainer.depthWeights has 2 weights, expected 3 as in "
+            "drafter.numSpeculativeTokens",
+            id="depth-weights",
+        ),
+        pytest.param(
+            {"spec__cohorts": [{"name": "main"}]},
+            "spec.cohorts: 'main' is the top-level cohort, expected another name",
+            id="main-again",
+        ),
+        pytest.param(
+            {"spec__cohorts": [{"name": "a"}, {"name": "a"}]},
+            "spec.cohorts: 2 cohorts are named 'a', expected different names",
+            id="twice",
+        ),
+        pytest.param(
+            {"spec__engine__args": ["--model", "x"]},
+            "spec.engine.args: --model is set by specfleet: set spec.target.model",
+            id="owned-argument",
+        ),
+        pytest.param(
+            {"spec__engine__args": ["--max-num-seqs", 16]},
+            "spec.engine.args[1]: is 16, expected a valid string",
+            id="argument-not-text",
+        ),
+        pytest.param(
+            {"spec__engine__env": [{"name": "SPECFLEET_ENGINE_FLEET", "value": "x"}]},
+            "spec.engine.env[0].name: SPECFLEET_ENGINE_FLEET is set by specfleet",
+            id="owned-variable",
+        ),
+        pytest.param(
+            {"metadata__name": "Tiny_1"},
+            'metadata.name: is "Tiny_1", expected text to match pattern',
+            id="name",
+        ),
+        pytest.param(
+            {"spec__store": {"s3": {}}}, "spec.store.s3: unknown field, expected", id="store"
+        ),
+    ],
+)
+def test_a_mistake_is_named_with_file_field_value_and_expectation(
+    changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ManifestError) as caught:
+        parse_fleet(manifest(**changes), source="my/fleet.yaml")
+
+    assert f"my/fleet.yaml: {message}" in str(caught.value)
+
+
+def test_every_mistake_has_a_line() -> None:
+    text = manifest(spec__replicas=-1, spec__serve="x")
+
+    with pytest.raises(ManifestError) as caught:
+        parse_fleet(text, source="fleet.yaml")
+
+    assert len(str(caught.value).splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("a: [", "not YAML", id="not-yaml"),
+        pytest.param("", "is null, expected a mapping", id="empty"),
+        pytest.param("a: 1\n---\nb: 2\n", "expected a single document", id="two-documents"),
+        pytest.param("kind: a\nkind: b\n", "'kind' is given twice", id="key-twice"),
+        pytest.param("kind: 2026-01-01\n", 'kind: is "2026-01-01"', id="date"),
+    ],
+)
+def test_what_is_not_one_mapping_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ManifestError) as caught:
+        parse_fleet(text, source="fleet.yaml")
+
+    assert message in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ManifestError) as caught:
+        load_fleet(tmp_path / "absent.yaml")
+
+    assert str(tmp_path / "absent.yaml") in str(caught.value)

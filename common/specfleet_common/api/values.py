@@ -1,0 +1,54 @@
+"""Types of single values in a resource: names, decimals without floats, bounded counts.
+
+Decimals stay text, so that a manifest reads back exactly as it was written.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, StringConstraints
+
+
+def _in_quotes(value: object) -> object:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise ValueError(f'expected a decimal in quotes, such as "{value:.10g}"')
+    return value
+
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$")]
+"""Names become parts of file names, labels and worker identities."""
+
+Text = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
+
+SmallFraction = Annotated[
+    str,
+    BeforeValidator(_in_quotes),
+    StringConstraints(pattern=r"^0\.[0-9]{0,11}[1-9][0-9]{0,11}$"),
+]
+"""A decimal above 0 and below 1."""
+
+Fraction = Annotated[
+    str, BeforeValidator(_in_quotes), StringConstraints(pattern=r"^0(\.[0-9]{1,12})?$")
+]
+"""A decimal from 0 to below 1."""
+
+PositiveDecimal = Annotated[
+    str,
+    BeforeValidator(_in_quotes),
+    StringConstraints(pattern=r"^(0\.[0-9]{0,11}[1-9][0-9]{0,11}|[1-9](\.[0-9]{1,12})?)$"),
+]
+"""A decimal above 0 and below 10."""
+
+Percent = Annotated[int, Field(ge=1, le=100)]
+
+Seconds = Annotated[int, Field(ge=1, le=86_400)]
+
+
+class Serve(StrEnum):
+    """Which drafter the engines of a cohort run."""
+
+    STOCK = "Stock"
+    STABLE = "Stable"
+    LOCAL = "Local"

@@ -1,0 +1,1 @@
+"""The arithmetic of DiLoCo: deltas are combined, and the outer optimiser takes one step."""

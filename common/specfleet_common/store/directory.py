@@ -1,0 +1,94 @@
+"""A store in a directory of this machine.
+
+An entry appears by a hard link from a finished, synced file, so it is never seen half-written, and
+of two writers exactly one wins, even over NFS. Names that begin with a dot are not entries: a
+writer that died leaves one behind.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+
+from specfleet_common.store.base import StoreError
+
+
+class DirectoryStore:
+    """Entries are files below `root`, which is made when the first one is written."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def read(self, path: str) -> memoryview | None:
+        """Return the file mapped into memory: only what is looked at is read from disk."""
+        try:
+            with self._path(path).open("rb") as file:
+                if os.fstat(file.fileno()).st_size == 0:
+                    return memoryview(b"")
+                return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise StoreError(f"cannot read {path}: {error}") from error
+
+    def create(self, path: str, parts: Iterable[bytes | memoryview]) -> bool:
+        """Write a file durably unless it exists."""
+        target = self._path(path)
+        partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+        try:
+            if target.exists():
+                return False
+            _make_directory(target.parent)
+            try:
+                _write(partial, parts)
+                os.link(partial, target)
+            except FileExistsError:
+                return False
+            finally:
+                partial.unlink(missing_ok=True)
+            _sync_directory(target.parent)
+        except OSError as error:
+            raise StoreError(f"cannot write {path}: {error}") from error
+        return True
+
+    def list(self, path: str) -> list[str]:
+        """Return the names of files and directories that are not hidden."""
+        try:
+            names = os.listdir(self._path(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise StoreError(f"cannot list {path}: {error}") from error
+        return sorted(name for name in names if not name.startswith("."))
+
+    def _path(self, path: str) -> Path:
+        names = path.split("/") if path else []
+        if any(not name or name.startswith(".") for name in names):
+            raise ValueError(f"path is {path!r}, expected names without leading dots between '/'")
+        return self._root.joinpath(*names)
+
+
+def _write(path: Path, parts: Iterable[bytes | memoryview]) -> None:
+    with path.open("xb") as file:
+        for part in parts:
+            file.write(part)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _make_directory(path: Path) -> None:
+    missing = [parent for parent in (path, *path.parents) if not parent.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for directory in missing:
+        _sync_directory(directory.parent)
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,1 @@
+"""Names and meaning of the metrics that the components export."""

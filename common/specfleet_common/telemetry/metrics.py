@@ -1,0 +1,190 @@
+"""Every metric of the aggregator and the agent: name, labels, help. Nothing else declares one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+Kind = Literal["counter", "gauge", "histogram"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric as dashboards see it; a unit is the last word of the name."""
+
+    kind: Kind
+    name: str
+    help: str
+    labels: tuple[str, ...] = ()
+
+
+def counter(metric: Metric, registry: CollectorRegistry) -> Counter:
+    """Return a new counter for a metric."""
+    assert metric.kind == "counter"
+    return Counter(metric.name, metric.help, metric.labels, registry=registry)
+
+
+def gauge(metric: Metric, registry: CollectorRegistry) -> Gauge:
+    """Return a new gauge for a metric."""
+    assert metric.kind == "gauge"
+    return Gauge(metric.name, metric.help, metric.labels, registry=registry)
+
+
+def histogram(metric: Metric, registry: CollectorRegistry, buckets: Sequence[float]) -> Histogram:
+    """Return a new histogram for a metric."""
+    assert metric.kind == "histogram"
+    return Histogram(metric.name, metric.help, metric.labels, registry=registry, buckets=buckets)
+
+
+AGGREGATOR_ROUND = Metric(
+    "gauge", "specfleet_aggregator_round", "The open round.", ("fleet", "lineage")
+)
+AGGREGATOR_VERSION = Metric(
+    "gauge", "specfleet_aggregator_version", "The newest global version.", ("fleet", "lineage")
+)
+AGGREGATOR_LIVE_WORKERS = Metric(
+    "gauge", "specfleet_aggregator_live_workers", "Workers with a lease.", ("fleet", "lineage")
+)
+AGGREGATOR_TRAINING_WORKERS = Metric(
+    "gauge",
+    "specfleet_aggregator_training_workers",
+    "Workers with a lease that train; the quorum is a share of them.",
+    ("fleet", "lineage"),
+)
+AGGREGATOR_DELTAS = Metric(
+    "counter",
+    "specfleet_aggregator_deltas_total",
+    "Deltas received, by what became of them.",
+    ("fleet", "outcome"),
+)
+AGGREGATOR_REFUSED_DELTAS = Metric(
+    "counter",
+    "specfleet_aggregator_refused_deltas_total",
+    "Deltas refused for their content, by worker.",
+    ("fleet", "worker"),
+)
+AGGREGATOR_ROUND_SECONDS = Metric(
+    "histogram",
+    "specfleet_aggregator_round_seconds",
+    "Time from a round's opening to its version.",
+    ("fleet",),
+)
+AGGREGATOR_OUTER_STEP_SECONDS = Metric(
+    "histogram",
+    "specfleet_aggregator_outer_step_seconds",
+    "Time from a round's closing to its version in the store.",
+    ("fleet",),
+)
+AGGREGATOR_STORE_FAILURES = Metric(
+    "counter",
+    "specfleet_aggregator_store_failures_total",
+    "Attempts to publish that the store failed.",
+    ("fleet",),
+)
+
+AGENT_CONNECTED = Metric(
+    "gauge", "specfleet_agent_connected", "1 while the aggregator answers heartbeats."
+)
+AGENT_HEARTBEATS = Metric(
+    "counter",
+    "specfleet_agent_heartbeats_total",
+    "Heartbeats by result: ok, unreachable, refused.",
+    ("result",),
+)
+AGENT_ROUND = Metric("gauge", "specfleet_agent_round", "The round the agent works on.")
+AGENT_VERSION = Metric("gauge", "specfleet_agent_version", "The global version held for training.")
+AGENT_DELTAS = Metric(
+    "counter",
+    "specfleet_agent_deltas_total",
+    "Deltas pushed, by what became of them.",
+    ("outcome",),
+)
+AGENT_BANK_PUBLICATIONS = Metric(
+    "counter",
+    "specfleet_agent_bank_publications_total",
+    "Weights handed to the engine, by label: stock, version, local.",
+    ("label",),
+)
+AGENT_SWAPS = Metric(
+    "counter", "specfleet_agent_swaps_total", "Swaps of the drafter in the running engine."
+)
+AGENT_BANK_REFUSALS = Metric(
+    "counter",
+    "specfleet_agent_bank_refusals_total",
+    "Weights that the engine refused, by reason.",
+    ("reason",),
+)
+AGENT_VERIFY_STEPS = Metric(
+    "counter",
+    "specfleet_agent_verify_steps_total",
+    "Verify steps of the running engine, by drafter: stock, version, local.",
+    ("drafter",),
+)
+AGENT_OUTPUT_TOKENS = Metric(
+    "counter",
+    "specfleet_agent_output_tokens_total",
+    "Tokens that the running engine put out, by drafter.",
+    ("drafter",),
+)
+AGENT_DRAFTED_TOKENS = Metric(
+    "counter",
+    "specfleet_agent_drafted_tokens_total",
+    "Tokens drafted by the running engine, by drafter and position from 1.",
+    ("drafter", "position"),
+)
+AGENT_ACCEPTED_TOKENS = Metric(
+    "counter",
+    "specfleet_agent_accepted_tokens_total",
+    "Drafted tokens that the target confirmed, by drafter and position from 1.",
+    ("drafter", "position"),
+)
+AGENT_CAPTURED_ROWS = Metric(
+    "counter", "specfleet_agent_captured_rows_total", "Rows captured by the running engine."
+)
+AGENT_DROPPED_RECORDS = Metric(
+    "counter",
+    "specfleet_agent_dropped_records_total",
+    "Capture records dropped because the ring was full.",
+)
+AGENT_TRAINER_RUNNING = Metric(
+    "gauge", "specfleet_agent_trainer_running", "1 while the trainer process lives."
+)
+AGENT_TRAINER_RESTARTS = Metric(
+    "counter",
+    "specfleet_agent_trainer_restarts_total",
+    "Trainer restarts by cause: exit, memory, hang.",
+    ("cause",),
+)
+AGENT_TRAINER_RESIDENT_BYTES = Metric(
+    "gauge", "specfleet_agent_trainer_resident_bytes", "Resident memory of the trainer."
+)
+AGENT_TRAINER_STEPS = Metric(
+    "counter", "specfleet_agent_trainer_steps_total", "Training steps since the state began."
+)
+AGENT_TRAINER_LOSS = Metric(
+    "gauge", "specfleet_agent_trainer_loss", "Loss of the newest step, by depth.", ("depth",)
+)
+AGENT_TRAINER_PARKED = Metric(
+    "gauge",
+    "specfleet_agent_trainer_parked",
+    "1 while the trainer failed too often and is tried only every five minutes.",
+)
+AGENT_TRANSFERS = Metric(
+    "counter",
+    "specfleet_agent_transfers_total",
+    "Weights moved, by kind (put_stock, push_delta, pull) and result (ok, unreachable, refused).",
+    ("kind", "result"),
+)
+AGENT_LOOP_FAILURES = Metric(
+    "counter",
+    "specfleet_agent_loop_failures_total",
+    "Steps of the agent that failed unexpectedly and were tried again.",
+    ("loop",),
+)
+
+ALL: tuple[Metric, ...] = tuple(
+    value for value in tuple(globals().values()) if isinstance(value, Metric)
+)

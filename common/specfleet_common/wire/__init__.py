@@ -1,0 +1,1 @@
+"""How agents and the aggregator talk: messages, strict codecs, chunks, the client."""

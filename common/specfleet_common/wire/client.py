@@ -1,0 +1,192 @@
+"""The aggregator as its callers see it: plain values, and two kinds of failure.
+
+Does not retry: the caller knows how long to wait and what to do meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, cast
+
+import grpc
+import grpc.aio
+
+from specfleet_common.lineage import Lineage
+from specfleet_common.tensors import TensorError, content_digest_of_file
+from specfleet_common.wire import codec
+from specfleet_common.wire.chunks import MAX_PAYLOAD_BYTES, Assembly, split_file
+from specfleet_common.wire.codec import WireError
+from specfleet_common.wire.messages import (
+    DeltaHeader,
+    DeltaReply,
+    FleetState,
+    Heartbeat,
+    HeartbeatReply,
+    VersionRef,
+)
+from specfleet_common.wire.v1 import specfleet_pb2 as pb
+from specfleet_common.wire.v1.specfleet_pb2_grpc import AggregatorStub
+
+if TYPE_CHECKING:
+    from specfleet_common.wire.v1.specfleet_pb2_grpc import AggregatorAsyncStub
+
+_PERMANENT = frozenset(
+    {
+        grpc.StatusCode.INVALID_ARGUMENT,
+        grpc.StatusCode.NOT_FOUND,
+        grpc.StatusCode.ALREADY_EXISTS,
+        grpc.StatusCode.PERMISSION_DENIED,
+        grpc.StatusCode.UNAUTHENTICATED,
+        grpc.StatusCode.FAILED_PRECONDITION,
+        grpc.StatusCode.OUT_OF_RANGE,
+        grpc.StatusCode.UNIMPLEMENTED,
+    }
+)
+
+# gRPC would wait up to two minutes before it tries again to connect, and 30 s to resolve the name.
+_OPTIONS = (
+    ("grpc.initial_reconnect_backoff_ms", 250),
+    ("grpc.min_reconnect_backoff_ms", 1000),
+    ("grpc.max_reconnect_backoff_ms", 4000),
+    ("grpc.dns_min_time_between_resolutions_ms", 1000),
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+)
+
+
+class Unreachable(Exception):
+    """The aggregator did not answer; the same call may succeed later."""
+
+
+class Refused(Exception):
+    """The aggregator will never accept this call; `reason` says what is wrong."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class AggregatorClient:
+    """One connection to the aggregator at `address` (host:port)."""
+
+    def __init__(
+        self, address: str, *, call_seconds: float = 10.0, transfer_seconds: float = 1800.0
+    ) -> None:
+        self._channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
+        self._stub = cast("AggregatorAsyncStub", AggregatorStub(self._channel))
+        self._call_seconds = call_seconds
+        self._transfer_seconds = transfer_seconds
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Break off all calls and close the connection."""
+        await self._channel.close(None)
+
+    async def heartbeat(self, beat: Heartbeat) -> HeartbeatReply:
+        """Renew the lease, report, and learn what to do."""
+        with _failures():
+            reply = await self._stub.Heartbeat(
+                codec.encode_heartbeat(beat), timeout=self._call_seconds
+            )
+            return codec.decode_reply(reply)
+
+    async def put_stock(self, lineage: Lineage, source: Path, *, digest: str) -> VersionRef:
+        """Hand in version 0 from a safetensors file in serving dtype; again is harmless."""
+        header = codec.encode_stock_header(lineage, digest=digest, size_bytes=_size_bytes(source))
+
+        async def chunks() -> AsyncIterator[pb.StockChunk]:
+            yield pb.StockChunk(header=header)
+            for data in split_file(source):
+                yield pb.StockChunk(data=data)
+
+        with _failures():
+            reply = await self._stub.PutStock(chunks(), timeout=self._transfer_seconds)
+            version = codec.decode_version(reply.version)
+            if version is None:
+                raise WireError("version: is empty, expected version 0")
+            return version
+
+    async def push_delta(self, header: DeltaHeader, source: Path) -> DeltaReply:
+        """Hand in a delta from a float32 safetensors file; again is harmless."""
+
+        async def chunks() -> AsyncIterator[pb.DeltaChunk]:
+            yield pb.DeltaChunk(header=codec.encode_delta_header(header))
+            for data in split_file(source):
+                yield pb.DeltaChunk(data=data)
+
+        with _failures():
+            reply = await self._stub.PushDelta(chunks(), timeout=self._transfer_seconds)
+            return codec.decode_delta_reply(reply)
+
+    async def pull_version(self, lineage_id: str, number: int, *, into: Path) -> VersionRef:
+        """Fetch one version into a file, which appears whole and with the right digest."""
+        partial = into.with_name(f".{into.name}.partial")
+        with _failures():
+            call = self._stub.PullVersion(
+                pb.PullVersionRequest(lineage_id=lineage_id, number=number),
+                timeout=self._transfer_seconds,
+            )
+            try:
+                version = await _receive(aiter(call), partial)
+                actual = await asyncio.to_thread(content_digest_of_file, partial)
+                if version.number != number or version.digest != actual:
+                    raise WireError(
+                        f"version {version.number} came with digest {actual}, "
+                        f"expected version {number} with digest {version.digest}"
+                    )
+                partial.replace(into)
+                return version
+            finally:
+                call.cancel()
+                partial.unlink(missing_ok=True)
+
+    async def watch_state(self) -> AsyncGenerator[FleetState, None]:
+        """Receive the state of the fleet's lineages, at once and after every change."""
+        with _failures():
+            async for message in self._stub.WatchState(pb.WatchStateRequest()):
+                yield codec.decode_fleet(message)
+
+
+def _size_bytes(path: Path) -> int:
+    return path.stat().st_size
+
+
+async def _receive(chunks: AsyncIterator[pb.VersionChunk], path: Path) -> VersionRef:
+    first = await anext(chunks, pb.VersionChunk())
+    version = codec.decode_version(first.header.version)
+    if version is None:
+        raise WireError("header: is missing, expected it first")
+    with path.open("wb") as file:
+        assembly = Assembly(file, size_bytes=version.size_bytes, limit_bytes=MAX_PAYLOAD_BYTES)
+        async for chunk in chunks:
+            assembly.add(chunk.data)
+        assembly.finish()
+    return version
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    try:
+        yield
+    except grpc.aio.AioRpcError as error:
+        reason = f"{error.code().name}: {error.details()}"
+        if error.code() in _PERMANENT:
+            raise Refused(reason) from error
+        raise Unreachable(reason) from error
+    except (WireError, TensorError) as error:
+        # What came is damaged or of another protocol; the next answer may be whole.
+        raise Unreachable(f"the aggregator's answer is unusable: {error}") from error

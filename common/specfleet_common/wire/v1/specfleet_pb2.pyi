@@ -1,0 +1,279 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class DeltaChunk(_message.Message):
+    __slots__ = ["data", "header"]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    HEADER_FIELD_NUMBER: _ClassVar[int]
+    data: bytes
+    header: DeltaHeader
+    def __init__(self, header: _Optional[_Union[DeltaHeader, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
+
+class DeltaHeader(_message.Message):
+    __slots__ = ["base_version", "digest", "lineage_id", "positions", "round", "size_bytes", "steps", "worker_id"]
+    BASE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    LINEAGE_ID_FIELD_NUMBER: _ClassVar[int]
+    POSITIONS_FIELD_NUMBER: _ClassVar[int]
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    WORKER_ID_FIELD_NUMBER: _ClassVar[int]
+    base_version: int
+    digest: str
+    lineage_id: str
+    positions: int
+    round: int
+    size_bytes: int
+    steps: int
+    worker_id: str
+    def __init__(self, worker_id: _Optional[str] = ..., lineage_id: _Optional[str] = ..., round: _Optional[int] = ..., base_version: _Optional[int] = ..., digest: _Optional[str] = ..., size_bytes: _Optional[int] = ..., steps: _Optional[int] = ..., positions: _Optional[int] = ...) -> None: ...
+
+class DrafterCounters(_message.Message):
+    __slots__ = ["accepted", "busy_seconds", "digest", "drafted", "output_tokens", "verify_steps"]
+    ACCEPTED_FIELD_NUMBER: _ClassVar[int]
+    BUSY_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    DRAFTED_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    VERIFY_STEPS_FIELD_NUMBER: _ClassVar[int]
+    accepted: _containers.RepeatedScalarFieldContainer[int]
+    busy_seconds: float
+    digest: str
+    drafted: _containers.RepeatedScalarFieldContainer[int]
+    output_tokens: int
+    verify_steps: int
+    def __init__(self, digest: _Optional[str] = ..., verify_steps: _Optional[int] = ..., drafted: _Optional[_Iterable[int]] = ..., accepted: _Optional[_Iterable[int]] = ..., output_tokens: _Optional[int] = ..., busy_seconds: _Optional[float] = ...) -> None: ...
+
+class FleetState(_message.Message):
+    __slots__ = ["base", "deltas", "fleet", "lineage", "lineage_id", "live_workers", "quorum", "reason", "round", "round_seconds", "stable", "store_error", "training_workers", "workers"]
+    BASE_FIELD_NUMBER: _ClassVar[int]
+    DELTAS_FIELD_NUMBER: _ClassVar[int]
+    FLEET_FIELD_NUMBER: _ClassVar[int]
+    LINEAGE_FIELD_NUMBER: _ClassVar[int]
+    LINEAGE_ID_FIELD_NUMBER: _ClassVar[int]
+    LIVE_WORKERS_FIELD_NUMBER: _ClassVar[int]
+    QUORUM_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    ROUND_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    STABLE_FIELD_NUMBER: _ClassVar[int]
+    STORE_ERROR_FIELD_NUMBER: _ClassVar[int]
+    TRAINING_WORKERS_FIELD_NUMBER: _ClassVar[int]
+    WORKERS_FIELD_NUMBER: _ClassVar[int]
+    base: VersionRef
+    deltas: int
+    fleet: str
+    lineage: Lineage
+    lineage_id: str
+    live_workers: int
+    quorum: int
+    reason: str
+    round: int
+    round_seconds: float
+    stable: VersionRef
+    store_error: str
+    training_workers: int
+    workers: _containers.RepeatedCompositeFieldContainer[WorkerState]
+    def __init__(self, lineage_id: _Optional[str] = ..., round: _Optional[int] = ..., base: _Optional[_Union[VersionRef, _Mapping]] = ..., stable: _Optional[_Union[VersionRef, _Mapping]] = ..., deltas: _Optional[int] = ..., quorum: _Optional[int] = ..., reason: _Optional[str] = ..., workers: _Optional[_Iterable[_Union[WorkerState, _Mapping]]] = ..., fleet: _Optional[str] = ..., lineage: _Optional[_Union[Lineage, _Mapping]] = ..., live_workers: _Optional[int] = ..., training_workers: _Optional[int] = ..., round_seconds: _Optional[float] = ..., store_error: _Optional[str] = ...) -> None: ...
+
+class HeartbeatReply(_message.Message):
+    __slots__ = ["base", "delta_counted", "heartbeat_seconds", "lease_seconds", "orders", "protocol", "round", "stable", "stock_wanted"]
+    BASE_FIELD_NUMBER: _ClassVar[int]
+    DELTA_COUNTED_FIELD_NUMBER: _ClassVar[int]
+    HEARTBEAT_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    LEASE_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    ORDERS_FIELD_NUMBER: _ClassVar[int]
+    PROTOCOL_FIELD_NUMBER: _ClassVar[int]
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    STABLE_FIELD_NUMBER: _ClassVar[int]
+    STOCK_WANTED_FIELD_NUMBER: _ClassVar[int]
+    base: VersionRef
+    delta_counted: bool
+    heartbeat_seconds: float
+    lease_seconds: float
+    orders: TrainingOrders
+    protocol: int
+    round: int
+    stable: VersionRef
+    stock_wanted: bool
+    def __init__(self, protocol: _Optional[int] = ..., stock_wanted: bool = ..., round: _Optional[int] = ..., base: _Optional[_Union[VersionRef, _Mapping]] = ..., stable: _Optional[_Union[VersionRef, _Mapping]] = ..., orders: _Optional[_Union[TrainingOrders, _Mapping]] = ..., delta_counted: bool = ..., lease_seconds: _Optional[float] = ..., heartbeat_seconds: _Optional[float] = ...) -> None: ...
+
+class HeartbeatRequest(_message.Message):
+    __slots__ = ["cohort", "drafters", "held", "lineage", "observed_digest", "protocol", "stock_digest", "swaps", "trainer", "trains", "worker_id"]
+    COHORT_FIELD_NUMBER: _ClassVar[int]
+    DRAFTERS_FIELD_NUMBER: _ClassVar[int]
+    HELD_FIELD_NUMBER: _ClassVar[int]
+    LINEAGE_FIELD_NUMBER: _ClassVar[int]
+    OBSERVED_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    PROTOCOL_FIELD_NUMBER: _ClassVar[int]
+    STOCK_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    SWAPS_FIELD_NUMBER: _ClassVar[int]
+    TRAINER_FIELD_NUMBER: _ClassVar[int]
+    TRAINS_FIELD_NUMBER: _ClassVar[int]
+    WORKER_ID_FIELD_NUMBER: _ClassVar[int]
+    cohort: str
+    drafters: _containers.RepeatedCompositeFieldContainer[DrafterCounters]
+    held: VersionRef
+    lineage: Lineage
+    observed_digest: str
+    protocol: int
+    stock_digest: str
+    swaps: int
+    trainer: TrainerStatus
+    trains: bool
+    worker_id: str
+    def __init__(self, protocol: _Optional[int] = ..., worker_id: _Optional[str] = ..., cohort: _Optional[str] = ..., trains: bool = ..., lineage: _Optional[_Union[Lineage, _Mapping]] = ..., stock_digest: _Optional[str] = ..., held: _Optional[_Union[VersionRef, _Mapping]] = ..., observed_digest: _Optional[str] = ..., swaps: _Optional[int] = ..., trainer: _Optional[_Union[TrainerStatus, _Mapping]] = ..., drafters: _Optional[_Iterable[_Union[DrafterCounters, _Mapping]]] = ...) -> None: ...
+
+class Lineage(_message.Message):
+    __slots__ = ["dtype", "family", "layout", "shapes_digest", "target_digest"]
+    DTYPE_FIELD_NUMBER: _ClassVar[int]
+    FAMILY_FIELD_NUMBER: _ClassVar[int]
+    LAYOUT_FIELD_NUMBER: _ClassVar[int]
+    SHAPES_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    TARGET_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    dtype: str
+    family: str
+    layout: str
+    shapes_digest: str
+    target_digest: str
+    def __init__(self, target_digest: _Optional[str] = ..., family: _Optional[str] = ..., layout: _Optional[str] = ..., dtype: _Optional[str] = ..., shapes_digest: _Optional[str] = ...) -> None: ...
+
+class PullVersionRequest(_message.Message):
+    __slots__ = ["lineage_id", "number"]
+    LINEAGE_ID_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    lineage_id: str
+    number: int
+    def __init__(self, lineage_id: _Optional[str] = ..., number: _Optional[int] = ...) -> None: ...
+
+class PushDeltaReply(_message.Message):
+    __slots__ = ["outcome", "reason"]
+    class Outcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    OUTCOME_ACCEPTED: PushDeltaReply.Outcome
+    OUTCOME_DUPLICATE: PushDeltaReply.Outcome
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FOREIGN: PushDeltaReply.Outcome
+    OUTCOME_REFUSED: PushDeltaReply.Outcome
+    OUTCOME_STALE: PushDeltaReply.Outcome
+    OUTCOME_UNSPECIFIED: PushDeltaReply.Outcome
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    outcome: PushDeltaReply.Outcome
+    reason: str
+    def __init__(self, outcome: _Optional[_Union[PushDeltaReply.Outcome, str]] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class PutStockReply(_message.Message):
+    __slots__ = ["version"]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    version: VersionRef
+    def __init__(self, version: _Optional[_Union[VersionRef, _Mapping]] = ...) -> None: ...
+
+class StockChunk(_message.Message):
+    __slots__ = ["data", "header"]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    HEADER_FIELD_NUMBER: _ClassVar[int]
+    data: bytes
+    header: StockHeader
+    def __init__(self, header: _Optional[_Union[StockHeader, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
+
+class StockHeader(_message.Message):
+    __slots__ = ["digest", "lineage", "size_bytes"]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    LINEAGE_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    digest: str
+    lineage: Lineage
+    size_bytes: int
+    def __init__(self, lineage: _Optional[_Union[Lineage, _Mapping]] = ..., digest: _Optional[str] = ..., size_bytes: _Optional[int] = ...) -> None: ...
+
+class TrainerStatus(_message.Message):
+    __slots__ = ["local_steps", "loss", "phase", "positions", "positions_per_second", "total_steps"]
+    LOCAL_STEPS_FIELD_NUMBER: _ClassVar[int]
+    LOSS_FIELD_NUMBER: _ClassVar[int]
+    PHASE_FIELD_NUMBER: _ClassVar[int]
+    POSITIONS_FIELD_NUMBER: _ClassVar[int]
+    POSITIONS_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_STEPS_FIELD_NUMBER: _ClassVar[int]
+    local_steps: int
+    loss: _containers.RepeatedScalarFieldContainer[float]
+    phase: str
+    positions: int
+    positions_per_second: float
+    total_steps: int
+    def __init__(self, phase: _Optional[str] = ..., local_steps: _Optional[int] = ..., total_steps: _Optional[int] = ..., positions: _Optional[int] = ..., positions_per_second: _Optional[float] = ..., loss: _Optional[_Iterable[float]] = ...) -> None: ...
+
+class TrainingOrders(_message.Message):
+    __slots__ = ["depth_weights", "learning_rate", "local_steps", "publish_every_steps", "rows_per_step"]
+    DEPTH_WEIGHTS_FIELD_NUMBER: _ClassVar[int]
+    LEARNING_RATE_FIELD_NUMBER: _ClassVar[int]
+    LOCAL_STEPS_FIELD_NUMBER: _ClassVar[int]
+    PUBLISH_EVERY_STEPS_FIELD_NUMBER: _ClassVar[int]
+    ROWS_PER_STEP_FIELD_NUMBER: _ClassVar[int]
+    depth_weights: _containers.RepeatedScalarFieldContainer[float]
+    learning_rate: float
+    local_steps: int
+    publish_every_steps: int
+    rows_per_step: int
+    def __init__(self, local_steps: _Optional[int] = ..., learning_rate: _Optional[float] = ..., depth_weights: _Optional[_Iterable[float]] = ..., rows_per_step: _Optional[int] = ..., publish_every_steps: _Optional[int] = ...) -> None: ...
+
+class VersionChunk(_message.Message):
+    __slots__ = ["data", "header"]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    HEADER_FIELD_NUMBER: _ClassVar[int]
+    data: bytes
+    header: VersionHeader
+    def __init__(self, header: _Optional[_Union[VersionHeader, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
+
+class VersionHeader(_message.Message):
+    __slots__ = ["version"]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    version: VersionRef
+    def __init__(self, version: _Optional[_Union[VersionRef, _Mapping]] = ...) -> None: ...
+
+class VersionRef(_message.Message):
+    __slots__ = ["digest", "number", "size_bytes"]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    digest: str
+    number: int
+    size_bytes: int
+    def __init__(self, number: _Optional[int] = ..., digest: _Optional[str] = ..., size_bytes: _Optional[int] = ...) -> None: ...
+
+class WatchStateRequest(_message.Message):
+    __slots__ = []
+    def __init__(self) -> None: ...
+
+class WorkerState(_message.Message):
+    __slots__ = ["cohort", "delta_counted", "drafters", "held", "live", "observed_digest", "refusal", "refused_deltas", "swaps", "trainer", "trains", "worker_id"]
+    COHORT_FIELD_NUMBER: _ClassVar[int]
+    DELTA_COUNTED_FIELD_NUMBER: _ClassVar[int]
+    DRAFTERS_FIELD_NUMBER: _ClassVar[int]
+    HELD_FIELD_NUMBER: _ClassVar[int]
+    LIVE_FIELD_NUMBER: _ClassVar[int]
+    OBSERVED_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_DELTAS_FIELD_NUMBER: _ClassVar[int]
+    SWAPS_FIELD_NUMBER: _ClassVar[int]
+    TRAINER_FIELD_NUMBER: _ClassVar[int]
+    TRAINS_FIELD_NUMBER: _ClassVar[int]
+    WORKER_ID_FIELD_NUMBER: _ClassVar[int]
+    cohort: str
+    delta_counted: bool
+    drafters: _containers.RepeatedCompositeFieldContainer[DrafterCounters]
+    held: VersionRef
+    live: bool
+    observed_digest: str
+    refusal: str
+    refused_deltas: int
+    swaps: int
+    trainer: TrainerStatus
+    trains: bool
+    worker_id: str
+    def __init__(self, worker_id: _Optional[str] = ..., cohort: _Optional[str] = ..., live: bool = ..., trains: bool = ..., observed_digest: _Optional[str] = ..., swaps: _Optional[int] = ..., delta_counted: bool = ..., held: _Optional[_Union[VersionRef, _Mapping]] = ..., trainer: _Optional[_Union[TrainerStatus, _Mapping]] = ..., drafters: _Optional[_Iterable[_Union[DrafterCounters, _Mapping]]] = ..., refused_deltas: _Optional[int] = ..., refusal: _Optional[str] = ...) -> None: ...
