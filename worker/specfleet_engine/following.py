@@ -1,0 +1,128 @@
+"""Which requests are followed, and which of their tokens count. No vLLM, no clock, no I/O."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from specfleet_common.shm.capture import Begin, End
+
+KEY_TOKENS = 16
+"""Prompts that begin with the same 16 tokens are taken for one conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class FollowPolicy:
+    """How many requests are followed at once, how far, and which are held out from training."""
+
+    fleet: str
+    follow_requests: int
+    max_tokens: int
+    holdout_percent: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewRequest:
+    """A request at its first forward pass. `computed_tokens` came from the prefix cache."""
+
+    id: str
+    prompt: Sequence[int]
+    computed_tokens: int
+    max_output_tokens: int
+    min_output_tokens: int
+    stop_tokens: frozenset[int]
+
+
+@dataclass(slots=True)
+class Followed:
+    """A followed request: the tokens at positions below `length` count."""
+
+    serial: int
+    key: int
+    prompt_tokens: int
+    longest: int
+    min_length: int
+    stop_tokens: frozenset[int]
+    length: int
+    stopped: bool = False
+
+    def extend(self, position: int, tokens: Iterable[int]) -> None:
+        """Take `tokens`, which the target put at `position` and after, up to where it stops.
+
+        vLLM verifies a whole draft at once, so tokens past a stop reach the drafter; they are not
+        part of the answer.
+        """
+        for at, token in enumerate(tokens, start=position):
+            if self.stopped or at >= self.longest:
+                return
+            if at < self.length:
+                continue
+            self.length = at + 1
+            self.stopped = token in self.stop_tokens and at + 1 > self.min_length
+
+
+def conversation_key(prompt: Sequence[int], fleet: str) -> int:
+    """Return 64 bits made of the fleet and the prompt's first tokens, the same everywhere."""
+    first = prompt[:KEY_TOKENS]
+    salt = hashlib.blake2b(fleet.encode(), digest_size=32).digest()
+    content = struct.pack(f"<{len(first)}i", *first)
+    return int.from_bytes(hashlib.blake2b(content, key=salt, digest_size=8).digest(), "little")
+
+
+class Following:
+    """The requests followed now, by vLLM's request id.
+
+    A new request takes a free place when it comes; that depends on nothing in it, so the followed
+    requests are a fair sample of the traffic.
+    """
+
+    def __init__(self, policy: FollowPolicy) -> None:
+        self._policy = policy
+        self._followed: dict[str, Followed] = {}
+        self._next_serial = 0
+
+    def __len__(self) -> int:
+        return len(self._followed)
+
+    def get(self, request_id: str) -> Followed | None:
+        """Return the followed request of this id, None when it is not followed."""
+        return self._followed.get(request_id)
+
+    def admit(self, request: NewRequest) -> Begin | None:
+        """Follow the request if there is room, and say so; None when it is not followed."""
+        policy = self._policy
+        prompt_tokens = len(request.prompt)
+        if len(self._followed) >= policy.follow_requests or prompt_tokens >= policy.max_tokens:
+            return None
+        followed = Followed(
+            serial=self._next_serial,
+            key=conversation_key(request.prompt, policy.fleet),
+            prompt_tokens=prompt_tokens,
+            longest=min(prompt_tokens + request.max_output_tokens, policy.max_tokens),
+            min_length=prompt_tokens + request.min_output_tokens,
+            stop_tokens=request.stop_tokens,
+            length=prompt_tokens,
+        )
+        self._next_serial += 1
+        self._followed[request.id] = followed
+        return Begin(
+            serial=followed.serial,
+            key=followed.key,
+            held_out=followed.key % 100 < policy.holdout_percent,
+            complete=request.computed_tokens == 0,
+            prompt_tokens=prompt_tokens,
+        )
+
+    def end(self, request_id: str, reason: str) -> End | None:
+        """Stop following the request; None when it was not followed."""
+        followed = self._followed.pop(request_id, None)
+        if followed is None:
+            return None
+        return End(serial=followed.serial, length=followed.length, reason=reason)
+
+    def end_all(self, reason: str) -> list[End]:
+        """Stop following every request."""
+        ends = [self.end(request_id, reason) for request_id in list(self._followed)]
+        return [end for end in ends if end is not None]

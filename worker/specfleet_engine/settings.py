@@ -1,0 +1,63 @@
+"""The plugin's settings, read from the environment: vLLM starts the process, not we."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+PREFIX = "SPECFLEET_ENGINE_"
+
+
+class SettingsError(ValueError):
+    """A variable is not what it should be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Set a field with SPECFLEET_ENGINE_<FIELD>."""
+
+    shm_directory: Path
+    fleet: str
+    capture: bool = True
+    follow_requests: int = 32
+    max_tokens: int = 2048
+    holdout_percent: int = 10
+    ring_bytes: int = 64 << 20
+
+
+def read_settings(environment: Mapping[str, str]) -> Settings | None:
+    """Return the settings, None when the engine does not belong to a fleet.
+
+    Raises SettingsError that names the variable, what it is and what was expected.
+    """
+    if PREFIX + "SHM_DIRECTORY" not in environment:
+        return None
+    fleet = environment.get(PREFIX + "FLEET", "")
+    if not fleet:
+        raise SettingsError(f"{PREFIX}FLEET is not set, expected the name of the fleet")
+    return Settings(
+        shm_directory=Path(environment[PREFIX + "SHM_DIRECTORY"]),
+        fleet=fleet,
+        capture=_integer(environment, "CAPTURE", default=1, least=0, most=1) == 1,
+        follow_requests=_integer(environment, "FOLLOW_REQUESTS", default=32, least=1, most=4096),
+        max_tokens=_integer(environment, "MAX_TOKENS", default=2048, least=16, most=1 << 20),
+        holdout_percent=_integer(environment, "HOLDOUT_PERCENT", default=10, least=0, most=90),
+        ring_bytes=_integer(
+            environment, "RING_BYTES", default=64 << 20, least=1 << 16, most=1 << 36
+        ),
+    )
+
+
+def _integer(
+    environment: Mapping[str, str], field: str, *, default: int, least: int, most: int
+) -> int:
+    text = environment.get(PREFIX + field)
+    if text is None:
+        return default
+    if not re.fullmatch(r"\d{1,12}", text) or not least <= int(text) <= most:
+        raise SettingsError(
+            f"{PREFIX}{field} is {text!r}, expected a whole number from {least} to {most}"
+        )
+    return int(text)

@@ -1,0 +1,1 @@
+"""Tests of the engine plugin that need no vLLM; those with one are in `e2e/`."""
