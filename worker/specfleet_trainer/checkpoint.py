@@ -1,0 +1,60 @@
+"""Reading a served model's directory: its config and a few of its tensors, upcast to float32.
+
+Reads only the tensors asked for, so a large target is never loaded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+
+EMBEDDING = "model.embed_tokens.weight"
+LM_HEAD = "lm_head.weight"
+
+
+class CheckpointError(ValueError):
+    """A model directory lacks what a head needs, or describes what no head here computes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What a head shares with its target and never trains."""
+
+    embedding: torch.Tensor
+    """[vocabulary, hidden]"""
+    lm_head: torch.Tensor
+    """[vocabulary, hidden]"""
+
+
+def read_config(directory: Path) -> dict[str, Any]:
+    """Return the model's `config.json`."""
+    config: dict[str, Any] = json.loads((directory / "config.json").read_bytes())
+    return config
+
+
+def read_tables(directory: Path) -> Tables:
+    """Read the frozen embedding and LM head; one tensor serves as both when they are tied."""
+    if read_config(directory).get("tie_word_embeddings", False):
+        tied = read_tensors(directory, [EMBEDDING])[EMBEDDING]
+        return Tables(embedding=tied, lm_head=tied)
+    tensors = read_tensors(directory, [EMBEDDING, LM_HEAD])
+    return Tables(embedding=tensors[EMBEDDING], lm_head=tensors[LM_HEAD])
+
+
+def read_tensors(directory: Path, names: Iterable[str]) -> dict[str, torch.Tensor]:
+    """Read tensors by name from the directory's safetensors files, as float32."""
+    wanted = set(names)
+    found: dict[str, torch.Tensor] = {}
+    for path in sorted(directory.glob("*.safetensors")):
+        with safe_open(path, framework="pt") as file:
+            for name in wanted.intersection(file.keys()):
+                found[name] = file.get_tensor(name).float()
+    if missing := sorted(wanted - found.keys()):
+        raise CheckpointError(f"{directory}: no tensor {', '.join(missing)} in its safetensors")
+    return found

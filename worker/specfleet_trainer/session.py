@@ -1,0 +1,166 @@
+"""Training the drafter of one lineage: its data, its weights, and the files that come of them.
+
+It does what the loop says; when to do what is decided in `progress`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import structlog
+import torch
+
+from specfleet_common import exchange, tensors
+from specfleet_common.exchange import Orders
+from specfleet_common.shm.layout import Layout
+from specfleet_trainer import progress as advance
+from specfleet_trainer import state
+from specfleet_trainer.batch import output_rows, pack, training_rows
+from specfleet_trainer.buffer import Buffer, HeldOut
+from specfleet_trainer.checkpoint import CheckpointError, read_config, read_tables
+from specfleet_trainer.heads import Array, new_head
+from specfleet_trainer.progress import Progress
+from specfleet_trainer.sequences import Sequence
+from specfleet_trainer.settings import Settings
+from specfleet_trainer.state import StateError
+from specfleet_trainer.step import StepResult, TrainingStep
+from specfleet_trainer.walk import step_walk, total
+
+log = structlog.get_logger()
+
+
+class VersionError(ValueError):
+    """A version on the volume is not the one the orders name."""
+
+
+class VersionAbsent(FileNotFoundError):
+    """The version that the orders name is not on the volume, or not any more."""
+
+
+class Session:
+    """Holds one head; `progress` is None until the first round begins."""
+
+    def __init__(self, settings: Settings, layout: Layout, orders: Orders) -> None:
+        config = read_config(settings.model)
+        if config["hidden_size"] != layout.hidden_size:
+            raise CheckpointError(
+                f"{settings.model}: hidden_size is {config['hidden_size']}, expected the engine's "
+                f"{layout.hidden_size}"
+            )
+        self.layout = layout
+        self._directory = settings.state_directory
+        self._tables = read_tables(settings.model)
+        self._head = new_head(layout.family, layout.layout, config)
+        self._step = TrainingStep(
+            self._head,
+            self._tables,
+            learning_rate=orders.learning_rate,
+            depth_weights=orders.depth_weights,
+        )
+        self._random = np.random.default_rng(settings.seed)
+        self._buffer = Buffer(max_rows=settings.max_buffer_rows, max_uses=settings.max_uses)
+        self._held_out = HeldOut(max_rows=settings.max_held_out_rows)
+        self.progress = self._restored()
+
+    @property
+    def has_data(self) -> bool:
+        """Say whether there is something to train on."""
+        return len(self._buffer) > 0
+
+    def take(self, sequence: Sequence) -> None:
+        """Keep a finished sequence for training or, when it is held out, for scoring."""
+        if sequence.held_out:
+            if sequence.complete and output_rows(sequence):
+                self._held_out.add(sequence)
+        elif training_rows(sequence, self._step.depths):
+            self._buffer.add(sequence)
+
+    def follow(self, orders: Orders) -> None:
+        """Train as these orders say from the next step on."""
+        self._step.follow(learning_rate=orders.learning_rate, depth_weights=orders.depth_weights)
+
+    def begin(self, orders: Orders) -> None:
+        """Start the orders' round from its version; the moments go on."""
+        self._head.load_checkpoint(self._version(orders))
+        self._keep(advance.begun(orders, self.progress))
+        log.info("round_begun", round=orders.round, version=orders.version)
+
+    def train(self, orders: Orders) -> StepResult:
+        """Make one step and keep it; write the local weights when that is due."""
+        assert self.progress is not None, "a round has begun"
+        selected = self._buffer.take(orders.rows_per_step, self._random)
+        depths = self._step.depths
+        batch = pack([(item, training_rows(item, depths)) for item in selected], depths)
+        result = self._step.run(batch)
+        progress = advance.trained(self.progress, result.positions)
+        if advance.is_publication_due(progress, orders):
+            data = tensors.encode(self._head.to_checkpoint(), orders.dtype)
+            exchange.write_file(self._directory / exchange.LOCAL_WEIGHTS, data)
+            progress = replace(progress, local_digest=tensors.content_digest(data))
+        self._keep(progress)
+        return result
+
+    def deliver(self, orders: Orders) -> None:
+        """Write the round's delta, base minus local in float32, and keep its digest."""
+        assert self.progress is not None, "a round has begun"
+        progress = self.progress
+        base, local = self._version(orders), self._head.to_checkpoint()
+        delta = {name: base[name] - local[name] for name in local}
+        data = tensors.encode(delta)
+        exchange.write_file(self._directory / exchange.delta_file(progress.round), data)
+        self._keep(advance.delivered(progress, tensors.content_digest(data)))
+        log.info("delta_written", round=progress.round, positions=progress.round_positions)
+        self._score("local", progress)
+        self._head.load_checkpoint(base)
+        self._score("base", progress)
+        self._head.load_checkpoint(local)
+
+    def _version(self, orders: Orders) -> dict[str, Array]:
+        path = self._directory / orders.base_file
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError as error:
+            raise VersionAbsent(f"{path}: version {orders.version} is not there") from error
+        digest = tensors.content_digest(data)
+        if digest != orders.digest:
+            raise VersionError(f"{path}: digest is {digest}, expected {orders.digest}")
+        return tensors.decode(data)
+
+    def _keep(self, progress: Progress) -> None:
+        path = self._directory / exchange.TRAINER_STATE
+        exchange.write_file(path, state.encode(self._step, progress))
+        self.progress = progress
+
+    def _restored(self) -> Progress | None:
+        """Go on from the state on the volume, if it is of this lineage."""
+        path = self._directory / exchange.TRAINER_STATE
+        try:
+            progress = state.restore(path, self._step, lineage_id=self.layout.lineage_id)
+        except StateError as error:
+            log.warning("state_unusable", reason=str(error))
+            return None
+        if progress is not None:
+            log.info("state_restored", round=progress.round, local_steps=progress.local_steps)
+        return progress
+
+    @torch.no_grad()
+    def _score(self, weights: str, progress: Progress) -> None:
+        """Say how weights do on what was held out."""
+        held_out, depths = self._held_out.sequences, self._step.depths
+        if not held_out:
+            return
+        losses = self._step.losses(pack([(item, output_rows(item)) for item in held_out], depths))
+        walked = total(
+            [step_walk(self._head, self._tables, item, depths) for item in held_out], depths
+        )
+        log.info(
+            "held_out_scored",
+            weights=weights,
+            round=progress.round,
+            requests=len(held_out),
+            losses=[round(loss, 4) for loss in losses],
+            tokens=walked.tokens,
+            verify_steps=walked.verify_steps,
+            accepted=walked.accepted,
+        )
