@@ -1,0 +1,1 @@
+"""PID 1 of the sidecar: it supervises the trainer, holds the lease, moves and delivers weights."""

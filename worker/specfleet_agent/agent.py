@@ -1,0 +1,149 @@
+"""Put the agent together and run it until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping
+
+import structlog
+from prometheus_client import CollectorRegistry, ProcessCollector
+
+from specfleet_agent import http, transfers
+from specfleet_agent.bank import Bank
+from specfleet_agent.delivering import Delivery
+from specfleet_agent.instruments import Instruments, Mirror, Reading
+from specfleet_agent.link import Link
+from specfleet_agent.loops import Loops
+from specfleet_agent.observing import Observer
+from specfleet_agent.reaping import adopt_orphans, reap
+from specfleet_agent.settings import Settings
+from specfleet_agent.situation import Worker
+from specfleet_agent.supervising import Supervisor
+from specfleet_agent.supervision import Limits
+from specfleet_agent.trainer_process import TrainerProcess
+from specfleet_agent.volume import Volume
+from specfleet_common.exchange import write_file
+from specfleet_common.wire.client import AggregatorClient
+
+log = structlog.get_logger()
+
+READING_SECONDS = 1.0
+REAP_SECONDS = 0.25
+PATIENCE_SECONDS = 60.0
+TRANSFER_PATIENCE_SECONDS = 2000.0
+"""Above the client's own limit for one transfer."""
+
+
+async def run(settings: Settings, environment: Mapping[str, str]) -> int:
+    """Run until SIGTERM or SIGINT; the trainer ends with the agent."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    adopt_orphans()
+    settings.state_directory.mkdir(parents=True, exist_ok=True)
+    settings.shm_directory.mkdir(parents=True, exist_ok=True)
+
+    registry, mirror = CollectorRegistry(), Mirror()
+    registry.register(mirror)
+    ProcessCollector(registry=registry)
+    instruments = Instruments(registry)
+    worker = Worker(settings.worker_id, settings.cohort, settings.train, settings.serve)
+    volume = Volume(settings.state_directory, settings.shm_directory)
+    observer = Observer(
+        volume, engine_silence_seconds=settings.engine_silence_seconds, clock=time.monotonic
+    )
+    loops = Loops(time.monotonic, instruments.loop_failures)
+    process = trainer_process(settings, environment) if settings.train else None
+    supervisor = Supervisor(
+        process,
+        Limits(settings.trainer_memory_bytes, settings.trainer_silence_seconds),
+        volume,
+        instruments,
+        clock=time.monotonic,
+    )
+    delivery = Delivery(worker, volume, observer, Bank(settings.shm_directory), instruments)
+    server, port = await http.serve(
+        settings.http_host, settings.http_port, stalled=loops.stalled, registry=registry
+    )
+    if settings.port_file is not None:
+        write_file(settings.port_file, str(port).encode())
+    log.info("agent_started", worker=worker.id, cohort=worker.cohort, http_port=port)
+
+    async with AggregatorClient(settings.aggregator) as client:
+        link = Link(
+            worker,
+            client,
+            volume,
+            observer,
+            instruments,
+            phase=supervisor.phase,
+            clock=time.monotonic,
+        )
+
+        async def read() -> float:
+            seen = await observer.look()
+            mirror.reading = Reading(
+                seen=seen,
+                held=transfers.held(worker, seen),
+                connected=link.connected,
+                trainer_running=supervisor.trainer.running,
+                trainer_parked=supervisor.trainer.parked,
+                trainer_resident_bytes=supervisor.resident_bytes,
+            )
+            return READING_SECONDS
+
+        async def reap_ended() -> float:
+            reap(None if process is None else process.handle)
+            return REAP_SECONDS
+
+        tasks = [
+            asyncio.create_task(task)
+            for task in (
+                loops.keep("reap", reap_ended, patience_seconds=PATIENCE_SECONDS),
+                loops.keep("supervise", supervisor.watch, patience_seconds=PATIENCE_SECONDS),
+                loops.keep(
+                    "heartbeat",
+                    link.beat,
+                    patience_seconds=PATIENCE_SECONDS,
+                    wake=link.beat_soon,
+                ),
+                loops.keep(
+                    "transfer",
+                    link.move,
+                    patience_seconds=TRANSFER_PATIENCE_SECONDS,
+                    wake=link.move_soon,
+                ),
+                loops.keep("deliver", delivery.deliver, patience_seconds=PATIENCE_SECONDS),
+                loops.keep("read", read, patience_seconds=PATIENCE_SECONDS),
+            )
+        ]
+        await stop.wait()
+        log.info("agent_stopping")
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await supervisor.stop()
+    server.close()
+    return 0
+
+
+def trainer_process(settings: Settings, environment: Mapping[str, str]) -> TrainerProcess:
+    """Return the trainer with the command and the settings that follow from the agent's own."""
+    command = settings.trainer_command or (sys.executable, "-m", "specfleet_trainer")
+    prefix = "SPECFLEET_TRAINER_"
+    return TrainerProcess(
+        command,
+        {
+            **environment,
+            f"{prefix}STATE_DIRECTORY": str(settings.state_directory),
+            f"{prefix}SHM_DIRECTORY": str(settings.shm_directory),
+            f"{prefix}MODEL": str(settings.model),
+            f"{prefix}THREADS": str(settings.trainer_threads),
+            # So that a trainer whose agent dies before it could arrange to die with it notices.
+            f"{prefix}PARENT_PID": str(os.getpid()),
+        },
+    )

@@ -1,0 +1,105 @@
+"""What the engine says about itself on its rank page. It reads no files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from specfleet_common.lineage import STOCK, Lineage
+from specfleet_common.shm.layout import Layout
+
+Count = Annotated[int, Field(ge=0)]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+
+
+class PageError(ValueError):
+    """The page is not what an engine of this version writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drafter:
+    """Counters of one drafter since the engine started."""
+
+    digest: str
+    verify_steps: Count
+    drafted: tuple[Count, ...]
+    accepted: tuple[Count, ...]
+    output_tokens: Count
+    busy_seconds: Annotated[float, Field(ge=0)]
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """What was captured since the engine started."""
+
+    taken_rows: Count
+    dropped_records: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The shape of what engine and sidecar share, besides what the lineage says."""
+
+    hidden_size: Annotated[int, Field(gt=0)]
+    hidden_dtype: str
+    num_speculative_tokens: Annotated[int, Field(gt=0)]
+
+
+@dataclass(frozen=True, slots=True)
+class EnginePage:
+    """The engine's lineage, the drafter it was seen to run, and its counters."""
+
+    incarnation: str
+    """Differs from start to start of the engine."""
+    beats: Count
+    """Grows several times a second while the engine lives."""
+    lineage: Lineage
+    rows: Rows
+    stock_digest: Digest
+    stock_file: FileName
+    observed: str
+    observed_digest: str
+    bank_sequence: Count
+    swaps: Count
+    refused_banks: dict[str, Count]
+    capture: Capture
+    drafters: tuple[Drafter, ...]
+    adapting: bool
+    reason: str
+
+    @property
+    def runs_stock(self) -> bool:
+        """Return whether the live weights are the drafter as shipped."""
+        return self.observed in (STOCK, self.stock_digest)
+
+    @property
+    def layout(self) -> Layout:
+        """Return the layout of the shared memory."""
+        return Layout(
+            family=self.lineage.family,
+            layout=self.lineage.layout,
+            lineage_id=self.lineage.id,
+            hidden_size=self.rows.hidden_size,
+            hidden_dtype=self.rows.hidden_dtype,
+            num_speculative_tokens=self.rows.num_speculative_tokens,
+        )
+
+
+_PAGE = TypeAdapter(EnginePage)
+
+
+def decode(payload: Mapping[str, object]) -> EnginePage:
+    """Return the page; fields that a newer engine adds are left alone.
+
+    PageError for another content, and for an engine that says why it cannot be adapted at all.
+    """
+    if "lineage" not in payload and payload.get("adapting") is False:
+        raise PageError(f"the engine cannot be adapted: {payload.get('reason')}")
+    try:
+        return _PAGE.validate_python(payload)
+    except ValidationError as error:
+        raise PageError(f"the engine's page is not one of this version: {error}") from error

@@ -1,0 +1,203 @@
+"""The agent's side of the aggregator: heartbeats, and the transfers that the replies call for.
+
+What to do is decided in `heartbeats` and `transfers`; here it is done, and done again after a
+failure, for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import structlog
+
+from specfleet_agent import heartbeats
+from specfleet_agent.back_off import LAST_SECONDS, back_off_seconds
+from specfleet_agent.instruments import Instruments
+from specfleet_agent.observing import Observer
+from specfleet_agent.situation import Reply, Worker
+from specfleet_agent.transfers import (
+    Pull,
+    PushDelta,
+    Pushed,
+    PutStock,
+    Remove,
+    Transfer,
+    WriteOrders,
+    next_transfer,
+)
+from specfleet_agent.volume import Volume
+from specfleet_common.exchange import delta_file, version_file
+from specfleet_common.lineage import Lineage, short
+from specfleet_common.wire.client import Refused, Unreachable
+from specfleet_common.wire.messages import (
+    DeltaHeader,
+    DeltaReply,
+    Heartbeat,
+    HeartbeatReply,
+    VersionRef,
+)
+
+log = structlog.get_logger()
+
+POLL_SECONDS = 0.25
+REFUSED_SECONDS = 30.0
+"""Pause after a refusal: only a change on either side can end it."""
+
+
+class Aggregator(Protocol):
+    """What an agent needs of the aggregator."""
+
+    async def heartbeat(self, beat: Heartbeat) -> HeartbeatReply: ...
+    async def put_stock(self, lineage: Lineage, source: Path, *, digest: str) -> VersionRef: ...
+    async def push_delta(self, header: DeltaHeader, source: Path) -> DeltaReply: ...
+    async def pull_version(self, lineage_id: str, number: int, *, into: Path) -> VersionRef: ...
+
+
+class Link:
+    """Keeps the lease and moves weights; `phase` says what the trainer does, given its report."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        aggregator: Aggregator,
+        volume: Volume,
+        observer: Observer,
+        instruments: Instruments,
+        *,
+        phase: Callable[[str | None], str],
+        clock: Callable[[], float],
+    ) -> None:
+        self.connected = False
+        self.beat_soon = asyncio.Event()
+        self.move_soon = asyncio.Event()
+        self._worker = worker
+        self._aggregator = aggregator
+        self._volume = volume
+        self._observer = observer
+        self._instruments = instruments
+        self._phase = phase
+        self._clock = clock
+        self._pushed: Pushed | None = None
+        self._unanswered_beats = 0
+        self._failed_transfers = 0
+        self._reason = ""
+
+    async def beat(self) -> float:
+        """Send one heartbeat; return the pause before the next."""
+        seen = await self._observer.look()
+        if seen.page is None:
+            self.connected = False
+            return POLL_SECONDS
+        report = seen.files.report
+        phase = self._phase(None if report is None else report.phase)
+        asked_at = self._clock()
+        try:
+            answer = await self._aggregator.heartbeat(
+                heartbeats.heartbeat(self._worker, seen.page, seen, trainer_phase=phase)
+            )
+        except (Unreachable, Refused) as error:
+            return self._unanswered(error)
+        if not self.connected:
+            log.info("aggregator_answers", round=answer.round)
+        self.connected = True
+        self._unanswered_beats = 0
+        self._instruments.heartbeats.labels(result="ok").inc()
+        self._observer.reply = Reply(seen.page.lineage.id, answer, asked_at)
+        if answer != seen.answer:
+            self.move_soon.set()
+        return answer.heartbeat_seconds
+
+    def _unanswered(self, error: Unreachable | Refused) -> float:
+        self._unanswered_beats += 1
+        refused = isinstance(error, Refused)
+        self._instruments.heartbeats.labels(result=_result(error)).inc()
+        if self.connected or self._unanswered_beats == 1:
+            event = "aggregator_refuses" if refused else "aggregator_unreachable"
+            log.warning(event, reason=str(error))
+        self.connected = False
+        return LAST_SECONDS if refused else back_off_seconds(self._unanswered_beats)
+
+    async def move(self) -> float:
+        """Carry out the next transfer; return the pause before the one after it."""
+        seen = await self._observer.look()
+        todo = next_transfer(self._worker, seen, pushed=self._pushed)
+        if todo.reason != self._reason:
+            self._reason = todo.reason
+            log.info("link", reason=todo.reason)
+        if todo.transfer is None:
+            return POLL_SECONDS
+        try:
+            await self._carry_out(todo.transfer)
+        except (Unreachable, Refused) as error:
+            return self._failed(todo.transfer, error)
+        except FileNotFoundError:
+            # The trainer or the engine replaced the file in between: look again.
+            return POLL_SECONDS
+        self._failed_transfers = 0
+        return 0.0
+
+    async def _carry_out(self, transfer: Transfer) -> None:
+        match transfer:
+            case PutStock(lineage, digest, file):
+                source = self._volume.shared / file
+                version = await self._aggregator.put_stock(lineage, source, digest=digest)
+                self._moved("put_stock", number=version.number, digest=short(version.digest))
+            case PushDelta():
+                await self._push(transfer)
+            case Pull(lineage_id, version):
+                into = self._volume.state / version_file(version.number)
+                got = await self._aggregator.pull_version(lineage_id, version.number, into=into)
+                if got.digest != version.digest:
+                    raise Unreachable(
+                        f"version {got.number} came with digest {short(got.digest)}, "
+                        f"expected {short(version.digest)}"
+                    )
+                self._moved("pull", number=got.number, digest=short(got.digest))
+            case WriteOrders(orders):
+                await asyncio.to_thread(self._volume.write_orders, orders)
+                log.info("orders_written", round=orders.round, version=orders.version)
+            case Remove(files):
+                await asyncio.to_thread(self._volume.remove, files)
+
+    async def _push(self, push: PushDelta) -> None:
+        source = self._volume.state / delta_file(push.round)
+        header = DeltaHeader(
+            worker_id=self._worker.id,
+            lineage_id=push.lineage_id,
+            round=push.round,
+            base_version=push.base_version,
+            digest=push.digest,
+            size_bytes=os.stat(source).st_size,
+            steps=push.steps,
+            positions=push.positions,
+        )
+        reply = await self._aggregator.push_delta(header, source)
+        self._pushed = Pushed(push.digest, reply.outcome, self._clock())
+        self._instruments.deltas.labels(outcome=reply.outcome.value).inc()
+        self._moved("push_delta", round=push.round, outcome=reply.outcome, reason=reply.reason)
+
+    def _moved(self, kind: str, **facts: object) -> None:
+        self._instruments.transfers.labels(kind=kind, result="ok").inc()
+        log.info(kind, **facts)
+        self.beat_soon.set()
+
+    def _failed(self, transfer: Transfer, error: Unreachable | Refused) -> float:
+        self._failed_transfers += 1
+        kind = _KINDS[type(transfer)]
+        pause = back_off_seconds(self._failed_transfers)
+        if isinstance(error, Refused):
+            pause = REFUSED_SECONDS
+        self._instruments.transfers.labels(kind=kind, result=_result(error)).inc()
+        log.warning("transfer_failed", kind=kind, reason=str(error), next_seconds=pause)
+        return pause
+
+
+_KINDS: dict[type[Transfer], str] = {PutStock: "put_stock", PushDelta: "push_delta", Pull: "pull"}
+
+
+def _result(error: Unreachable | Refused) -> str:
+    return "refused" if isinstance(error, Refused) else "unreachable"

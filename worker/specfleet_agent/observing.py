@@ -1,0 +1,70 @@
+"""Look at everything a decision needs, off the event loop: hashing a version takes a while."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from specfleet_agent.engine_page import EnginePage, PageError, decode
+from specfleet_agent.situation import Reply, Situation
+from specfleet_agent.volume import Volume
+from specfleet_common.shm.layout import ShmAbsent, ShmMismatch
+from specfleet_common.shm.pages import PageReader
+
+log = structlog.get_logger()
+
+PAGE_FILE = "rank-0.page"
+
+
+class Observer:
+    """Puts together what engine, volume and aggregator say now."""
+
+    def __init__(
+        self, volume: Volume, *, engine_silence_seconds: float, clock: Callable[[], float]
+    ) -> None:
+        self.reply: Reply | None = None
+        self._volume = volume
+        self._silence_seconds = engine_silence_seconds
+        self._clock = clock
+        self._one_at_a_time = asyncio.Lock()
+        self._page_problem = ""
+        self._beat: tuple[str, int] = ("", 0)
+        self._beat_at = clock()
+
+    async def look(self) -> Situation:
+        """Return the situation of this moment."""
+        async with self._one_at_a_time:
+            return await asyncio.to_thread(self._look, self.reply)
+
+    def _look(self, reply: Reply | None) -> Situation:
+        page = self._page()
+        stock_file = None if page is None else page.stock_file
+        return Situation(page=page, reply=reply, files=self._volume.read(stock_file=stock_file))
+
+    def _page(self) -> EnginePage | None:
+        """Return the engine's page; one that cannot be used counts as no engine, and is logged."""
+        problem = ""
+        try:
+            # Attached anew every time: an engine that starts again puts another file there.
+            content = PageReader.attach(self._volume.shared / PAGE_FILE).read()
+            return None if content is None else self._living(decode(content))
+        except ShmAbsent:
+            return None
+        except (ShmMismatch, PageError) as error:
+            problem = str(error)
+            return None
+        finally:
+            if problem and problem != self._page_problem:
+                log.warning("engine_page_unusable", reason=problem)
+            self._page_problem = problem
+
+    def _living(self, page: EnginePage) -> EnginePage:
+        """Return the page of an engine that lives; a dead one leaves its page as it was."""
+        now, beat = self._clock(), (page.incarnation, page.beats)
+        if beat != self._beat:
+            self._beat, self._beat_at = beat, now
+        if now - self._beat_at > self._silence_seconds:
+            raise PageError(f"the engine has been silent for {self._silence_seconds:.0f} s")
+        return page

@@ -1,0 +1,51 @@
+"""The agent's settings, read once from the environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from specfleet_agent.situation import Serve
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
+Address = Annotated[str, Field(pattern=r"^\S+:\d{1,5}$")]
+
+
+class Settings(BaseSettings):
+    """Set a field with SPECFLEET_AGENT_<FIELD>; lists are JSON."""
+
+    model_config = SettingsConfigDict(env_prefix="SPECFLEET_AGENT_", frozen=True)
+
+    aggregator: Address
+    """The aggregator's host:port."""
+    worker_id: Name
+    """Stays the same when the agent restarts: the pod's UID, or a random id of a local engine."""
+    cohort: Name = "main"
+    train: bool = True
+    serve: Serve = Serve.STABLE
+
+    state_directory: Path
+    """The pod's own volume: versions, deltas, the trainer's state. Created if it is missing."""
+    shm_directory: Path
+    """Shared memory between engine and sidecar."""
+    model: Path
+    """Directory of the target: config.json and safetensors."""
+
+    http_host: str = "127.0.0.1"
+    http_port: Annotated[int, Field(ge=0, le=65535)] = 0
+    """0 takes any free port."""
+    port_file: Path | None = None
+    """Gets the bound HTTP port."""
+
+    trainer_command: tuple[str, ...] = ()
+    """Empty runs `python -m specfleet_trainer` with the agent's own Python."""
+    trainer_threads: PositiveInt = 1
+    trainer_memory_bytes: PositiveInt | None = None
+    """The trainer is killed above this much resident memory; unset, nobody watches it."""
+    engine_silence_seconds: PositiveFloat = 30.0
+    """The engine counts as gone, and its lease ends, when its page has not changed for so long."""
+    trainer_silence_seconds: PositiveFloat = 120.0
+    """The trainer counts as hanging when its report has not changed for so long."""

@@ -1,0 +1,73 @@
+"""What an agent knows when it decides: its own identity, and what it last read and heard."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from specfleet_agent.engine_page import EnginePage
+from specfleet_common.exchange import Orders, TrainerReport
+from specfleet_common.wire.messages import HeartbeatReply, VersionRef
+
+
+class Serve(enum.StrEnum):
+    """Which drafter the engine should run."""
+
+    STOCK = "Stock"
+    STABLE = "Stable"
+    LOCAL = "Local"
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Who this agent is, the same after every restart."""
+
+    id: str
+    cohort: str
+    trains: bool
+    serve: Serve
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The last answer to a heartbeat, the lineage it is about, and when it was asked for."""
+
+    lineage_id: str
+    message: HeartbeatReply
+    asked_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What lies on the pod's volume and beside the engine.
+
+    Digests are of the content as it is now; None means there is no such file, and an empty digest
+    that the file is not safetensors.
+    """
+
+    versions: Mapping[int, str] = field(default_factory=dict)
+    orders: Orders | None = None
+    report: TrainerReport | None = None
+    stock_digest: str | None = None
+    deltas: frozenset[int] = frozenset()
+
+    def hold(self, version: VersionRef | None) -> bool:
+        """Return whether exactly this version is here."""
+        return version is not None and self.versions.get(version.number) == version.digest
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Everything a decision looks at; `page` is None while there is no engine."""
+
+    page: EnginePage | None = None
+    reply: Reply | None = None
+    files: Files = field(default_factory=Files)
+
+    @property
+    def answer(self) -> HeartbeatReply | None:
+        """Return the last reply if it is about the drafters that fit the engine of now."""
+        if self.page is None or self.reply is None:
+            return None
+        return self.reply.message if self.reply.lineage_id == self.page.lineage.id else None

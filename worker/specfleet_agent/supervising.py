@@ -1,0 +1,95 @@
+"""Keep the trainer running as `supervision` wants."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from specfleet_agent import supervision
+from specfleet_agent.instruments import Instruments
+from specfleet_agent.supervision import Kill, Limits, Start, Trainer
+from specfleet_agent.trainer_process import TrainerProcess
+from specfleet_agent.volume import Volume
+
+log = structlog.get_logger()
+
+POLL_SECONDS = 0.1
+STOP_SECONDS = 5.0
+
+
+class Supervisor:
+    """Watches one trainer; `process` None means that this worker does not train."""
+
+    def __init__(
+        self,
+        process: TrainerProcess | None,
+        limits: Limits,
+        volume: Volume,
+        instruments: Instruments,
+        *,
+        clock: Callable[[], float],
+    ) -> None:
+        self.trainer = Trainer()
+        self.resident_bytes = 0
+        self._process = process
+        self._limits = limits
+        self._volume = volume
+        self._instruments = instruments
+        self._clock = clock
+        self._stamp: int | None = None
+        self._killed: Kill | None = None
+
+    def phase(self, reported: str | None) -> str:
+        """Return the trainer's phase for the heartbeat."""
+        if self._process is None:
+            return "off"
+        return supervision.phase(self.trainer, reported)
+
+    async def watch(self) -> float:
+        """Look after the trainer once; return the pause before the next look."""
+        if self._process is not None:
+            self._look_after(self._process)
+        return POLL_SECONDS
+
+    def _look_after(self, process: TrainerProcess) -> None:
+        now = self._clock()
+        if self.trainer.running and (ending := process.ending()) is not None:
+            self._ended(ending, now=now)
+        stamp = self._volume.report_stamp()
+        if self.trainer.running and stamp != self._stamp:
+            self.trainer = supervision.heard(self.trainer, now=now)
+        self._stamp = stamp
+        self.resident_bytes = process.resident_bytes() if self.trainer.running else 0
+        match supervision.next_action(
+            self.trainer, self._limits, resident_bytes=self.resident_bytes, now=now
+        ):
+            case Start():
+                self._start(process, now=now)
+            case Kill() as kill if self._killed is None:
+                log.warning("trainer_killed", cause=kill.cause, reason=kill.reason)
+                self._killed = kill
+                process.kill()
+
+    def _start(self, process: TrainerProcess, *, now: float) -> None:
+        self._killed = None
+        try:
+            pid = process.start()
+        except OSError as error:
+            self._ended(f"cannot be started: {error}", now=now)
+            return
+        self.trainer = supervision.started(self.trainer, now=now)
+        log.info("trainer_started", pid=pid, failures=len(self.trainer.failures))
+
+    def _ended(self, ending: str, *, now: float) -> None:
+        killed = self._killed
+        cause, reason = ("exit", ending) if killed is None else (killed.cause, killed.reason)
+        self.trainer = supervision.ended(self.trainer, reason, now=now)
+        self._instruments.trainer_restarts.labels(cause=cause).inc()
+        log.warning("trainer_ended", reason=self.trainer.reason, parked=self.trainer.parked)
+
+    async def stop(self) -> None:
+        """End the trainer."""
+        if self._process is not None:
+            await asyncio.to_thread(self._process.stop, grace_seconds=STOP_SECONDS)

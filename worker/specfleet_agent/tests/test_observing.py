@@ -1,0 +1,87 @@
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from specfleet_agent.engine_page import EnginePage
+from specfleet_agent.observing import Observer
+from specfleet_agent.tests.builders import page_content, start_engine
+from specfleet_agent.volume import Volume
+from specfleet_common.shm.pages import PageWriter
+
+
+@dataclass
+class Clock:
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def observer(tmp_path: Path, clock: Clock) -> Observer:
+    return Observer(Volume(tmp_path, tmp_path), engine_silence_seconds=10, clock=clock)
+
+
+def look(observer: Observer) -> EnginePage | None:
+    return asyncio.run(observer.look()).page
+
+
+def test_there_is_no_engine_before_it_has_written_its_page(observer: Observer) -> None:
+    assert look(observer) is None
+
+
+def test_an_engine_whose_page_stays_the_same_counts_as_gone(
+    observer: Observer, clock: Clock, tmp_path: Path
+) -> None:
+    start_engine(tmp_path)
+    at_first = look(observer)
+
+    clock.now = 10.1
+    later = look(observer)
+
+    assert at_first is not None
+    assert later is None
+
+
+def test_an_engine_that_beats_stays(observer: Observer, clock: Clock, tmp_path: Path) -> None:
+    engine = start_engine(tmp_path)
+    look(observer)
+
+    clock.now = 9.0
+    engine.write(page_content() | {"beats": 2})
+    look(observer)
+    clock.now = 18.0
+
+    assert look(observer) is not None
+
+
+def test_a_restarted_engine_is_back_at_once(
+    observer: Observer, clock: Clock, tmp_path: Path
+) -> None:
+    start_engine(tmp_path)
+    look(observer)
+    clock.now = 60.0
+    gone = look(observer)
+
+    engine = start_engine(tmp_path)
+    engine.write(page_content() | {"incarnation": "fedcba9876543210"})
+
+    assert gone is None
+    assert look(observer) is not None
+
+
+def test_an_engine_that_cannot_be_adapted_says_why(
+    observer: Observer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = PageWriter.create(tmp_path / "rank-0.page")
+    page.write({"adapting": False, "reason": "MissingHook: no drafter"})
+
+    assert look(observer) is None
+    assert "MissingHook: no drafter" in capsys.readouterr().out

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from specfleet_agent.situation import Files
+from specfleet_agent.tests.builders import STOCK_DIGEST, digest, orders, report, weights
+from specfleet_agent.volume import Volume
+from specfleet_common.exchange import ORDERS, REPORT, write_file, write_message
+
+
+@pytest.fixture
+def volume(tmp_path: Path) -> Volume:
+    for name in ("state", "shm"):
+        (tmp_path / name).mkdir()
+    return Volume(tmp_path / "state", tmp_path / "shm")
+
+
+def test_an_empty_volume_holds_nothing(volume: Volume) -> None:
+    assert volume.read(stock_file="stock.safetensors") == Files()
+
+
+def test_everything_is_found_again(volume: Volume) -> None:
+    write_message(volume.state / ORDERS, orders())
+    write_message(volume.state / REPORT, report())
+    (volume.state / "version-3.safetensors").write_bytes(weights(3))
+    (volume.state / "delta-2.safetensors").write_bytes(b"the aggregator judges it")
+    (volume.shared / "stock.safetensors").write_bytes(weights(0))
+
+    files = volume.read(stock_file="stock.safetensors")
+
+    assert files == Files({3: digest(3)}, orders(), report(), STOCK_DIGEST, frozenset({2}))
+
+
+def test_stock_is_not_looked_for_before_an_engine_names_it(volume: Volume) -> None:
+    (volume.shared / "stock.safetensors").write_bytes(weights(0))
+
+    assert volume.read(stock_file=None).stock_digest is None
+
+
+@pytest.mark.parametrize("damage", [b"", b"not safetensors", weights(3)[:-1]])
+def test_a_damaged_version_has_no_digest(volume: Volume, damage: bytes) -> None:
+    (volume.state / "version-3.safetensors").write_bytes(damage)
+
+    assert volume.read(stock_file=None).versions == {3: ""}
+
+
+def test_a_version_that_changes_under_the_agent_is_noticed(volume: Volume) -> None:
+    path = volume.state / "version-3.safetensors"
+    path.write_bytes(weights(3))
+    volume.read(stock_file=None)
+
+    write_file(path, weights(4))
+
+    assert volume.read(stock_file=None).versions == {3: digest(4)}
+
+
+def test_a_partial_download_is_no_version(volume: Volume) -> None:
+    (volume.state / ".version-3.safetensors.partial").write_bytes(weights(3))
+
+    assert volume.read(stock_file=None).versions == {}
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"round": 1}', b"[]"])
+def test_messages_of_another_version_count_as_none(volume: Volume, content: bytes) -> None:
+    (volume.state / ORDERS).write_bytes(content)
+    (volume.state / REPORT).write_bytes(content)
+
+    files = volume.read(stock_file=None)
+
+    assert (files.orders, files.report) == (None, None)
+
+
+def test_the_stamp_changes_with_every_report(volume: Volume) -> None:
+    path = volume.state / REPORT
+    before = volume.report_stamp()
+    write_message(path, report())
+    first = volume.report_stamp()
+    os.utime(path, ns=(0, 1))
+
+    assert before is None
+    assert first is not None
+    assert volume.report_stamp() == 1
+
+
+def test_removing_twice_is_harmless(volume: Volume) -> None:
+    (volume.state / "delta-2.safetensors").touch()
+
+    volume.remove(("delta-2.safetensors",))
+    volume.remove(("delta-2.safetensors",))
+
+    assert list(volume.state.iterdir()) == []

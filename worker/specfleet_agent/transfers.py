@@ -1,0 +1,211 @@
+"""What the agent should move next between aggregator, trainer and volume. Pure: one step at a time.
+
+Each step, once carried out, changes what the next decision sees; so a step may be lost, repeated or
+cut short at any point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from specfleet_agent.engine_page import EnginePage
+from specfleet_agent.situation import Files, Serve, Situation, Worker
+from specfleet_common.exchange import Orders, delta_file, version_file
+from specfleet_common.lineage import Lineage, short
+from specfleet_common.wire.messages import HeartbeatReply, Outcome, VersionRef
+
+
+@dataclass(frozen=True, slots=True)
+class PutStock:
+    """Hand in the drafter as shipped."""
+
+    lineage: Lineage
+    digest: str
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class PushDelta:
+    """Hand in the trainer's delta of one round."""
+
+    lineage_id: str
+    round: int
+    base_version: int
+    digest: str
+    steps: int
+    positions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """Fetch a version."""
+
+    lineage_id: str
+    version: VersionRef
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOrders:
+    """Tell the trainer what to do."""
+
+    orders: Orders
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Delete files that nobody needs any more."""
+
+    files: tuple[str, ...]
+
+
+Transfer = PutStock | PushDelta | Pull | WriteOrders | Remove
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """The last delta handed in, and what became of it."""
+
+    digest: str
+    outcome: Outcome
+    answered_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """The next transfer, None when all is where it should be, and the reason in one sentence."""
+
+    transfer: Transfer | None
+    reason: str
+
+
+def next_transfer(worker: Worker, seen: Situation, *, pushed: Pushed | None) -> Next:
+    """Say what to move next."""
+    page, answer, files = seen.page, seen.answer, seen.files
+    if page is None:
+        return Next(None, "there is no engine yet")
+    if answer is None or seen.reply is None:
+        return Next(None, "the aggregator has not answered yet")
+    lineage_id = page.lineage.id
+
+    if answer.stock_wanted and files.stock_digest == page.stock_digest:
+        stock = PutStock(page.lineage, page.stock_digest, page.stock_file)
+        return Next(stock, "the aggregator has no version 0 yet")
+
+    push = _due_push(worker, lineage_id, answer, files)
+    if push is not None and _may_push(push, pushed, asked_at=seen.reply.asked_at):
+        return Next(push, f"the trainer has finished round {push.round}")
+
+    for version in _needed(worker, answer):
+        if not files.hold(version):
+            why = f"version {version.number} ({short(version.digest)}) is not on the volume"
+            return Next(Pull(lineage_id, version), why)
+
+    orders = _orders(page, answer)
+    if worker.trains and orders is not None and orders != files.orders:
+        return Next(WriteOrders(orders), f"round {orders.round} starts from {orders.version}")
+
+    unneeded = _unneeded(worker, answer, files)
+    if unneeded:
+        return Next(Remove(unneeded), f"round {answer.round} does not need older files")
+    return Next(None, _idle_reason(page, answer, files, push, pushed))
+
+
+def _needed(worker: Worker, answer: HeartbeatReply) -> tuple[VersionRef, ...]:
+    """Return the versions this worker uses, the one it trains from first."""
+    needed = []
+    if answer.base is not None and (worker.trains or worker.serve is Serve.LOCAL):
+        needed.append(answer.base)
+    if answer.stable is not None and worker.serve is Serve.STABLE:
+        needed.append(answer.stable)
+    return tuple(needed)
+
+
+def held(worker: Worker, seen: Situation) -> VersionRef | None:
+    """Return the global version that this worker holds, None while it holds none it should."""
+    if seen.answer is None:
+        return None
+    return next((v for v in _needed(worker, seen.answer) if seen.files.hold(v)), None)
+
+
+def _orders(page: EnginePage, answer: HeartbeatReply) -> Orders | None:
+    if answer.base is None:
+        return None
+    return Orders(
+        lineage_id=page.lineage.id,
+        dtype=page.lineage.dtype,
+        round=answer.round,
+        version=answer.base.number,
+        digest=answer.base.digest,
+        base_file=version_file(answer.base.number),
+        local_steps=answer.orders.local_steps,
+        learning_rate=answer.orders.learning_rate,
+        depth_weights=answer.orders.depth_weights,
+        rows_per_step=answer.orders.rows_per_step,
+        publish_every_steps=answer.orders.publish_every_steps,
+    )
+
+
+def _due_push(
+    worker: Worker, lineage_id: str, answer: HeartbeatReply, files: Files
+) -> PushDelta | None:
+    """Return the delta of the open round, None while there is none or it has been counted."""
+    report = files.report
+    if not worker.trains or report is None or answer.base is None or answer.delta_counted:
+        return None
+    wanted = (lineage_id, answer.round, answer.base.number)
+    if (report.lineage_id, report.delta_round, report.version) != wanted:
+        return None
+    if not report.delta_digest or report.delta_round not in files.deltas:
+        return None
+    return PushDelta(
+        lineage_id=lineage_id,
+        round=report.delta_round,
+        base_version=report.version,
+        digest=report.delta_digest,
+        steps=answer.orders.local_steps,
+        positions=report.delta_positions,
+    )
+
+
+def _may_push(push: PushDelta, pushed: Pushed | None, *, asked_at: float) -> bool:
+    """Say whether this delta should go out (again).
+
+    One that was refused never does. Any other goes out once more when a reply that was asked for
+    after its answer still misses it: the aggregator has restarted since.
+    """
+    if pushed is None or pushed.digest != push.digest:
+        return True
+    if pushed.outcome in (Outcome.REFUSED, Outcome.FOREIGN):
+        return False
+    return asked_at > pushed.answered_at
+
+
+def _unneeded(worker: Worker, answer: HeartbeatReply, files: Files) -> tuple[str, ...]:
+    if answer.base is None:
+        return ()
+    keep = {version.number for version in _needed(worker, answer)}
+    versions = [version_file(n) for n in sorted(files.versions) if n not in keep]
+    deltas = [delta_file(n) for n in sorted(files.deltas) if n < answer.round]
+    return (*versions, *deltas)
+
+
+def _idle_reason(
+    page: EnginePage,
+    answer: HeartbeatReply,
+    files: Files,
+    push: PushDelta | None,
+    pushed: Pushed | None,
+) -> str:
+    if answer.stock_wanted and files.stock_digest is None:
+        return f"{page.stock_file} is wanted, but the engine has not written it yet"
+    if answer.stock_wanted:
+        actual = short(files.stock_digest or "") or "none, it is not safetensors"
+        return (
+            f"{page.stock_file} is wanted, but its digest is {actual}, "
+            f"expected {short(page.stock_digest)}: it is not handed in"
+        )
+    if push is not None and pushed is not None and pushed.outcome is not Outcome.ACCEPTED:
+        return f"the delta of round {push.round} was {pushed.outcome}"
+    if answer.base is None:
+        return "the aggregator has no version yet"
+    return f"in round {answer.round} from version {answer.base.number}"
