@@ -1,0 +1,114 @@
+"""What runs for a manifest: commands, environments, directories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from specfleet_cli.plan import Kind, num_ports
+from specfleet_cli.tests.fleets import fleet, planned
+
+COHORTS = [
+    {"name": "control", "serve": "Stock"},
+    {"name": "push", "replicas": 2, "train": True, "serve": "Local"},
+]
+
+
+def test_every_replica_of_every_cohort_has_an_engine_and_an_agent() -> None:
+    todo = planned(spec__replicas=0, spec__cohorts=COHORTS)
+
+    assert [process.name for process in todo.processes] == [
+        "aggregator",
+        "engine-control-0",
+        "engine-push-0",
+        "engine-push-1",
+        "agent-control-0",
+        "agent-push-0",
+        "agent-push-1",
+    ]
+    assert len({process.url for process in todo.processes}) == len(todo.processes)
+
+
+def test_ports_are_counted_as_they_are_used() -> None:
+    assert num_ports(fleet(spec__replicas=2, spec__cohorts=COHORTS)) == 2 + 2 * 5
+
+
+def test_an_engine_gets_the_target_and_the_users_arguments() -> None:
+    todo = planned(
+        spec__target={"model": "/m", "maxModelLen": 512, "dtype": "float32"},
+        spec__engine__args=["--trust-remote-code", "--max-num-seqs", "16"],
+    )
+
+    assert todo.workers[0].engine.command == (
+        *("/py", "-m", "vllm.entrypoints.openai.api_server", "--model", "/m"),
+        *("--host", "127.0.0.1", "--port", "5002", "--served-model-name", "tiny"),
+        *("--dtype", "float32", "--max-model-len", "512", "--speculative-config"),
+        '{"method": "mtp", "num_speculative_tokens": 3}',
+        *("--enforce-eager", "--trust-remote-code", "--max-num-seqs", "16"),
+    )
+
+
+def test_what_the_manifest_leaves_open_is_left_to_the_engine() -> None:
+    command = planned().workers[0].engine.command
+
+    assert "--dtype" not in command
+    assert "--max-model-len" not in command
+
+
+def test_only_training_engines_capture() -> None:
+    todo = planned(spec__replicas=0, spec__cohorts=COHORTS)
+
+    captures = [w.engine.environment["SPECFLEET_ENGINE_CAPTURE"] for w in todo.workers]
+    assert captures == ["0", "1", "1"]
+
+
+def test_the_users_variables_reach_the_engine_and_win_over_defaults() -> None:
+    todo = planned(
+        spec__engine__env=[
+            {"name": "VLLM_CPU_KVCACHE_SPACE", "value": "1"},
+            {"name": "HF_HUB_OFFLINE", "value": "0"},
+        ]
+    )
+
+    environment = todo.workers[0].engine.environment
+    assert environment["VLLM_CPU_KVCACHE_SPACE"] == "1"
+    assert environment["HF_HUB_OFFLINE"] == "0"
+    assert environment["VLLM_USE_V2_MODEL_RUNNER"] == "0"
+    assert environment["SPECFLEET_ENGINE_FLEET"] == "tiny"
+
+
+def test_an_engine_and_its_agent_share_a_directory_that_no_other_has() -> None:
+    todo = planned(spec__replicas=2)
+
+    for worker in todo.workers:
+        directory = str(Path("/dev/shm/x") / worker.name)
+        assert worker.engine.environment["SPECFLEET_ENGINE_SHM_DIRECTORY"] == directory
+        assert worker.agent.environment["SPECFLEET_AGENT_SHM_DIRECTORY"] == directory
+    assert len({worker.shm_directory for worker in todo.workers}) == 2
+    assert len({worker.worker_id for worker in todo.workers}) == 2
+
+
+def test_agents_know_the_aggregator_and_their_cohort() -> None:
+    todo = planned(spec__replicas=0, spec__cohorts=COHORTS)
+
+    environment = todo.workers[1].agent.environment
+    assert environment["SPECFLEET_AGENT_AGGREGATOR"] == todo.aggregator_address
+    assert environment["SPECFLEET_AGENT_COHORT"] == "push"
+    assert environment["SPECFLEET_AGENT_TRAIN"] == "true"
+    assert environment["SPECFLEET_AGENT_SERVE"] == "Local"
+    assert todo.aggregator.environment["SPECFLEET_AGGREGATOR_LISTEN"] == todo.aggregator_address
+
+
+def test_depth_weights_decay_unless_they_are_given() -> None:
+    name = "SPECFLEET_AGGREGATOR_DEPTH_WEIGHTS"
+
+    decaying = planned().aggregator.environment[name]
+    given = planned(spec__trainer__depthWeights=["1", "1", "0.5"]).aggregator.environment[name]
+
+    assert decaying == "[1.0, 0.8, 0.64]"
+    assert given == "[1.0, 1.0, 0.5]"
+
+
+def test_logs_are_named_after_processes() -> None:
+    for process in planned().processes:
+        assert process.log == Path("/out/logs") / f"{process.name}.log"
+        assert process.kind in Kind

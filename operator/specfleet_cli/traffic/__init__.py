@@ -1,0 +1,1 @@
+"""Traffic for running engines, and what it shows about them."""
