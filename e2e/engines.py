@@ -1,0 +1,165 @@
+"""Start one real vLLM server with the plugin, and talk to it as a client and as an agent would."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from specfleet_common.shm.bank import BankWriter
+from specfleet_common.shm.capture import decode
+from specfleet_common.shm.pages import PageReader
+from specfleet_common.shm.ring import RingReader
+from specfleet_trainer.joining import Joiner
+from specfleet_trainer.sequences import Sequence as Rows
+
+ROOT = Path(__file__).resolve().parent.parent
+MODEL = ROOT / "examples/tiny-mimo"
+START_SECONDS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Token ids of one completion."""
+
+    prompt: tuple[int, ...]
+    output: tuple[int, ...]
+
+
+class Engine:
+    """A running server and the shared memory of its plugin."""
+
+    def __init__(self, port: int, shm: Path) -> None:
+        self._url = f"http://127.0.0.1:{port}"
+        self.shm = shm
+        self._joiner = Joiner(max_rows=2048, max_open_rows=1 << 20)
+        self._ring: RingReader | None = None
+        self.bank: BankWriter | None = None
+
+    def page(self) -> dict[str, Any]:
+        """Return the rank page."""
+        page = PageReader.attach(self.shm / "rank-0.page").read()
+        assert page is not None, "the rank page is empty"
+        return page
+
+    def is_up(self) -> bool:
+        """Say whether the server answers."""
+        try:
+            with urllib.request.urlopen(f"{self._url}/health", timeout=5) as reply:
+                return bool(reply.status == 200)
+        except OSError:
+            return False
+
+    def complete(self, prompts: Sequence[str], *, max_tokens: int) -> list[Answer]:
+        """Answer all prompts greedily, eight at a time."""
+        with ThreadPoolExecutor(8) as pool:
+            return list(pool.map(lambda prompt: self._complete(prompt, max_tokens), prompts))
+
+    def _complete(self, prompt: str, max_tokens: int) -> Answer:
+        body = {
+            "model": "tiny",
+            "prompt": prompt,
+            "max_tokens": max_tokens,
+            "temperature": 0,
+            "return_token_ids": True,
+        }
+        request = urllib.request.Request(
+            f"{self._url}/v1/completions",
+            json.dumps(body).encode(),
+            {"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=120) as reply:
+            choice = json.load(reply)["choices"][0]
+        return Answer(tuple(choice["prompt_token_ids"]), tuple(choice["token_ids"]))
+
+    def captured(self, *, requests: int, seconds: float = 10) -> list[Rows]:
+        """Return the sequences that ended since the last call, at least `requests` of them."""
+        if self._ring is None:
+            self._ring = RingReader.attach(self.shm / "capture.ring")
+        found: list[Rows] = []
+        deadline = time.monotonic() + seconds
+        while len(found) < requests and time.monotonic() < deadline:
+            while (record := self._ring.read()) is not None:
+                sequence = self._joiner.add(decode(record, self._ring.layout))
+                if sequence is not None:
+                    found.append(sequence)
+            time.sleep(0.05)
+        return found
+
+    def publish(self, data: bytes, digest: str, label: str) -> None:
+        """Put weights into the bank, and wait until the engine reports them as observed."""
+        if self.bank is None:
+            self.captured(requests=0)
+            assert self._ring is not None
+            self.bank = BankWriter.create(
+                self.shm / "weights.bank", self._ring.layout, slot_bytes=2 * len(data)
+            )
+        self.bank.publish(data, digest, label)
+        self.wait(lambda page: page["observed_digest"] == digest, what=f"observed {digest[:8]}")
+
+    def wait(self, condition: Any, *, what: str, seconds: float = 20) -> dict[str, Any]:
+        """Return the first rank page that fulfils the condition."""
+        deadline = time.monotonic() + seconds
+        while not condition(page := self.page()):
+            assert time.monotonic() < deadline, f"not {what} within {seconds} s: {page}"
+            time.sleep(0.05)
+        return page
+
+
+@contextmanager
+def running_engine(folder: Path, *arguments: str) -> Iterator[Engine]:
+    """Run a server with the small model for the time of a `with` block; its log is in `folder`."""
+    port, shm = _free_port(), folder / "shm"
+    environment = os.environ | {
+        "SPECFLEET_ENGINE_SHM_DIRECTORY": str(shm),
+        "SPECFLEET_ENGINE_FLEET": "e2e",
+        "VLLM_CPU_KVCACHE_SPACE": "1",
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        "VLLM_USE_V2_MODEL_RUNNER": "0",
+        "OMP_NUM_THREADS": "1",
+        "HF_HUB_OFFLINE": "1",
+        "VLLM_NO_USAGE_STATS": "1",
+    }
+    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
+    command += ["--model", str(MODEL), "--served-model-name", "tiny", "--trust-remote-code"]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--enforce-eager"]
+    command += ["--dtype", "float32", "--max-model-len", "512", "--max-num-seqs", "16"]
+    command += ["--speculative-config", '{"method": "mtp", "num_speculative_tokens": 3}']
+    log = folder / "engine.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [*command, *arguments],
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        engine = Engine(port, shm)
+        deadline = time.monotonic() + START_SECONDS
+        while not engine.is_up():
+            alive = process.poll() is None and time.monotonic() < deadline
+            assert alive, f"vLLM did not start:\n{log.read_text()[-4000:]}"
+            time.sleep(0.5)
+        yield engine
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port

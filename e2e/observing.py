@@ -1,0 +1,93 @@
+"""Watches a running fleet from outside: rank pages, and what the aggregator tells."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from e2e.checks import Observation, Published
+from specfleet_cli.endpoints import Fleet
+from specfleet_cli.watching import watch
+from specfleet_common.shm.layout import ShmAbsent
+from specfleet_common.shm.pages import PageReader
+from specfleet_common.wire.messages import FleetState, WorkerState
+
+POLL_SECONDS = 0.1
+
+
+class Observer:
+    """Collects what engines run and which versions come, from when `observe` is started."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._began = time.monotonic()
+        self._pages: dict[str, PageReader] = {}
+        self.observations: list[Observation] = []
+        self.published: list[Published] = []
+        self.state: FleetState | None = None
+        self.told_at = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Return the time since the observer was made."""
+        return time.monotonic() - self._began
+
+    async def observe(self) -> None:
+        """Watch until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(watch(self._fleet.aggregator_address, self._take_state))
+            group.create_task(self._watch_pages())
+
+    def worker(self, worker_id: str) -> WorkerState | None:
+        """Return what the aggregator tells of a worker."""
+        workers = self.state.workers if self.state else ()
+        return next((one for one in workers if one.worker_id == worker_id), None)
+
+    def num_new_versions(self) -> int:
+        """Return how many versions came after stock."""
+        return sum(version.number > 0 for version in self.published)
+
+    def has_run(self, worker: str, version: Published) -> bool:
+        """Say whether an engine was seen to run a version."""
+        return any(
+            one.worker == worker and one.digest == version.digest for one in self.observations
+        )
+
+    async def until(self, condition: Callable[[], bool], *, seconds: float) -> float | None:
+        """Return the seconds until a condition came true, None when it did not in time."""
+        began = self.seconds
+        while not condition():
+            if self.seconds - began > seconds:
+                return None
+            await asyncio.sleep(POLL_SECONDS)
+        return self.seconds - began
+
+    def _take_state(self, state: FleetState) -> None:
+        self.state = state
+        self.told_at = self.seconds
+        base = state.base
+        if base is not None and all(base.number != known.number for known in self.published):
+            self.published.append(Published(self.seconds, base.number, base.digest))
+
+    async def _watch_pages(self) -> None:
+        while True:
+            for worker in self._fleet.workers:
+                self._read_page(worker.name, Path(worker.shm_directory) / "rank-0.page")
+            await asyncio.sleep(POLL_SECONDS)
+
+    def _read_page(self, worker: str, path: Path) -> None:
+        reader = self._pages.get(worker)
+        if reader is None or reader.is_replaced():
+            try:
+                reader = self._pages[worker] = PageReader.attach(path)
+            except ShmAbsent:
+                return
+        page = reader.read()
+        if page is None:
+            return
+        facts = (page["swaps"], page["observed"], page["observed_digest"])
+        before = [one for one in self.observations if one.worker == worker][-1:]
+        if [(one.swaps, one.observed, one.digest) for one in before] != [facts]:
+            self.observations.append(Observation(self.seconds, worker, *facts))
