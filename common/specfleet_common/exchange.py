@@ -41,6 +41,8 @@ class Orders:
     rows_per_step: int
     publish_every_steps: int
     """Write `local.safetensors` after this many steps; 0 means never."""
+    attempt: int = 0
+    """How often the round has to be trained again, because its delta was refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ class TrainerReport:
     delta_round: int
     delta_digest: str
     delta_positions: int
+    attempt: int = 0
+    """Of the round: that of the orders it is trained by."""
 
 
 def delta_file(round_: int) -> str:

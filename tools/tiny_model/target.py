@@ -18,6 +18,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -37,7 +38,7 @@ LOOKAHEAD = (0.7, 0.4)
 """Weights of the loss of the second and of the third next token."""
 SHORTEST_WINDOW, LONGEST_WINDOW = 32, 160
 
-CONFIG = {
+CONFIG: dict[str, Any] = {
     "vocab_size": VOCABULARY,
     "hidden_size": 128,
     "intermediate_size": 384,

@@ -100,7 +100,7 @@ def next_transfer(worker: Worker, seen: Situation, *, pushed: Pushed | None) -> 
             why = f"version {version.number} ({short(version.digest)}) is not on the volume"
             return Next(Pull(lineage_id, version), why)
 
-    orders = _orders(page, answer)
+    orders = _orders(page, answer, attempt=_attempt(answer, files, pushed))
     if worker.trains and orders is not None and orders != files.orders:
         return Next(WriteOrders(orders), f"round {orders.round} starts from {orders.version}")
 
@@ -127,7 +127,17 @@ def held(worker: Worker, seen: Situation) -> VersionRef | None:
     return next((v for v in _needed(worker, seen.answer) if seen.files.hold(v)), None)
 
 
-def _orders(page: EnginePage, answer: HeartbeatReply) -> Orders | None:
+def _attempt(answer: HeartbeatReply, files: Files, pushed: Pushed | None) -> int:
+    """Return the attempt at the open round: one more when the delta of the last was refused."""
+    orders, report = files.orders, files.report
+    if report is not None and pushed is not None and report.delta_round == answer.round:
+        if pushed.outcome is Outcome.REFUSED and pushed.digest == report.delta_digest:
+            return report.attempt + 1
+    is_same_round = orders is not None and orders.round == answer.round
+    return orders.attempt if orders is not None and is_same_round else 0
+
+
+def _orders(page: EnginePage, answer: HeartbeatReply, *, attempt: int) -> Orders | None:
     if answer.base is None:
         return None
     return Orders(
@@ -142,6 +152,7 @@ def _orders(page: EnginePage, answer: HeartbeatReply) -> Orders | None:
         depth_weights=answer.orders.depth_weights,
         rows_per_step=answer.orders.rows_per_step,
         publish_every_steps=answer.orders.publish_every_steps,
+        attempt=attempt,
     )
 
 

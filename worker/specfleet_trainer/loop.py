@@ -129,6 +129,7 @@ class Trainer:
             delta_round=progress.round if progress.delta_digest else 0,
             delta_digest=progress.delta_digest,
             delta_positions=progress.delta_positions,
+            attempt=progress.attempt,
         )
         exchange.write_message(self._settings.state_directory / exchange.REPORT, report)
 

@@ -28,6 +28,8 @@ class Progress:
     version: int
     digest: str
     """Of the version the round starts from."""
+    attempt: int = 0
+    """Above 0, the round is trained again because its delta was refused."""
     local_steps: int = 0
     round_positions: int = 0
     delta_digest: str = ""
@@ -38,8 +40,9 @@ class Progress:
 
     def is_of(self, orders: Orders) -> bool:
         """Say whether this is progress in the round of these orders."""
-        mine = (self.lineage_id, self.round, self.version, self.digest)
-        return mine == (orders.lineage_id, orders.round, orders.version, orders.digest)
+        mine = (self.lineage_id, self.round, self.version, self.digest, self.attempt)
+        theirs = (orders.lineage_id, orders.round, orders.version, orders.digest, orders.attempt)
+        return mine == theirs
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ def begun(orders: Orders, before: Progress | None) -> Progress:
         round=orders.round,
         version=orders.version,
         digest=orders.digest,
+        attempt=orders.attempt,
         total_steps=before.total_steps if before is not None and same else 0,
         positions=before.positions if before is not None and same else 0,
     )

@@ -81,10 +81,14 @@ class Session:
         self._step.follow(learning_rate=orders.learning_rate, depth_weights=orders.depth_weights)
 
     def begin(self, orders: Orders) -> None:
-        """Start the orders' round from its version; the moments go on."""
+        """Start the orders' round from its version; the moments go on unless they did damage."""
         self._head.load_checkpoint(self._version(orders))
+        if orders.attempt > 0:
+            self._step.set_moments({})
         self._keep(advance.begun(orders, self.progress))
-        log.info("round_begun", round=orders.round, version=orders.version)
+        log.info(
+            "round_begun", round=orders.round, version=orders.version, attempt=orders.attempt
+        )
 
     def train(self, orders: Orders) -> StepResult:
         """Make one step and keep it; write the local weights when that is due."""

@@ -220,14 +220,30 @@ def test_a_delta_is_pushed_again_only_if_a_later_reply_misses_it(
     assert (todo.transfer == PUSH) is again
 
 
-def test_a_refused_delta_is_named_in_the_reason() -> None:
+def test_a_round_whose_delta_was_refused_is_trained_again_once_per_refusal() -> None:
+    refused = Pushed(DELTA, Outcome.REFUSED, 50.0)
+    first = seen(answer(base=version(3)), FINISHED)
+
+    todo = next_transfer(worker(), first, pushed=refused)
+    assert isinstance(todo.transfer, WriteOrders)
+    ordered = replace(FINISHED, orders=todo.transfer.orders)
+    waiting = next_transfer(worker(), seen(answer(base=version(3)), ordered), pushed=refused)
+    assert ordered.report is not None
+    again = replace(ordered, report=replace(ordered.report, delta_digest="", attempt=1))
+    training = next_transfer(worker(), seen(answer(base=version(3)), again), pushed=refused)
+
+    assert todo.transfer.orders == replace(orders(), attempt=1)
+    assert (waiting.transfer, training.transfer) == (None, None)
+
+
+def test_a_foreign_delta_is_named_in_the_reason() -> None:
     todo = next_transfer(
         worker(serve=Serve.STOCK),
         seen(answer(base=version(3)), FINISHED),
-        pushed=Pushed(DELTA, Outcome.REFUSED, 50.0),
+        pushed=Pushed(DELTA, Outcome.FOREIGN, 50.0),
     )
 
-    assert todo == Next(None, "the delta of round 3 was refused")
+    assert todo == Next(None, "the delta of round 3 was foreign")
 
 
 def test_files_of_earlier_rounds_are_removed_and_stable_is_kept() -> None:

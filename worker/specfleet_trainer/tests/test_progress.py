@@ -54,7 +54,8 @@ def test_next_action(
 
 
 @pytest.mark.parametrize(
-    "change", [{"round": 5}, {"version": 5}, {"digest": "other"}, {"lineage_id": "other"}]
+    "change",
+    [{"round": 5}, {"version": 5}, {"digest": "other"}, {"lineage_id": "other"}, {"attempt": 1}],
 )
 def test_other_orders_begin_a_round_even_before_the_delta_is_written(
     change: dict[str, object],
