@@ -6,7 +6,6 @@ read it. Weights lie beside them as safetensors files, written before the messag
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -79,8 +78,11 @@ def version_file(number: int) -> str:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Replace `path` by `data` in one step: readers see the old bytes or the new ones."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    """Replace `path` by `data` in one step: readers see the old bytes or the new ones.
+
+    A file has one writer, so what a killed one left half-written is overwritten by the next.
+    """
+    temporary = path.with_name(f".{path.name}.tmp")
     temporary.write_bytes(data)
     temporary.replace(path)
 

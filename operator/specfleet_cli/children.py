@@ -1,12 +1,11 @@
 """Starts and ends one child process with everything it starts in turn, and tells the guard.
 
-Linux only: process groups, pidfds and PR_SET_CHILD_SUBREAPER. Never decides about restarts.
+Linux only: process groups and pidfds. Never decides about restarts.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import json
 import os
 import signal
@@ -17,23 +16,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from specfleet_cli.guard import remove, shared_memory_of
+from specfleet_common.reaping import reap
 
-PR_SET_CHILD_SUBREAPER = 36
 GROUP_GRACE_SECONDS = 3.0
 POLL_SECONDS = 0.02
 
 _FOLDER = Path(__file__).parent
 
 
-def adopt_orphans() -> None:
-    """Make grandchildren whose parent died children of this process, so that it can reap them."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
-
-
 class Guard:
     """A process that cleans up after this one, even when this one is killed."""
 
     def __init__(self) -> None:
+        self._watched: dict[int, subprocess.Popen[bytes]] = {}
         # Isolated and without site-packages: it must start at once and never fail.
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", str(_FOLDER / "guard.py")],
@@ -46,13 +41,19 @@ class Guard:
         """Remove the directory in the end."""
         self._tell({"directory": str(path)})
 
-    def watch(self, group: int) -> None:
-        """End the process group in the end."""
-        self._tell({"lives": group})
+    def watch(self, leader: subprocess.Popen[bytes]) -> None:
+        """End the process group of the leader in the end."""
+        self._watched[leader.pid] = leader
+        self._tell({"lives": leader.pid})
 
     def forget(self, group: int) -> None:
         """Leave the process group alone: it is gone, and its number may be another's soon."""
+        del self._watched[group]
         self._tell({"gone": group})
+
+    def reap(self) -> None:
+        """Wait for ended orphans; exit codes of what is watched stay with whoever asks for them."""
+        reap((self._process, *self._watched.values()))
 
     def finish(self) -> None:
         """Let it clean up now, and wait for that."""
@@ -92,11 +93,13 @@ class Child:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        guard.watch(process.pid)
+        guard.watch(process)
         return cls(process, guard)
 
     async def wait(self) -> int:
         """Return the exit code once the process itself is gone, negative for a signal."""
+        if (code := self._process.poll()) is not None:
+            return code
         loop = asyncio.get_running_loop()
         ended = asyncio.Event()
         descriptor = os.pidfd_open(self.pid)

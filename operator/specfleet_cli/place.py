@@ -13,7 +13,7 @@ from specfleet_cli.plan import FleetPlan
 from specfleet_common.api.fleet import SpeculatorFleet
 
 LOGS, STATE = "logs", "state"
-_LOCK = "run.lock"
+_LOCK, _STORE_LOCK = "run.lock", ".run.lock"
 
 
 class PlaceError(ValueError):
@@ -34,25 +34,50 @@ def check_runnable(fleet: SpeculatorFleet) -> None:
 
 
 @contextmanager
-def claimed(out: Path) -> Iterator[None]:
-    """Hold the output directory for this run alone, without what an earlier run left there."""
-    out.mkdir(parents=True, exist_ok=True)
-    with (out / _LOCK).open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise PlaceError(
-                f"--out: {out} is used by another specfleet run, expected a directory of its own"
-            ) from error
+def claimed(out: Path, store: Path) -> Iterator[None]:
+    """Hold both directories for this run alone, `out` without what an earlier run left there."""
+    _check_ours(out, store)
+    with (
+        _locked(out, _LOCK, field="--out"),
+        _locked(store, _STORE_LOCK, field="spec.store.directory.path"),
+    ):
         for leftover in (LOGS, STATE):
             shutil.rmtree(out / leftover, ignore_errors=True)
             (out / leftover).mkdir()
         yield
 
 
+def _check_ours(out: Path, store: Path) -> None:
+    """Raise PlaceError when a run would delete what no run has written."""
+    for directory in (out / LOGS, out / STATE):
+        if store.resolve().is_relative_to(directory.resolve()):
+            raise PlaceError(
+                f"spec.store.directory.path: {store} is in {directory}, which every run empties,"
+                " expected a directory elsewhere"
+            )
+        if directory.exists() and not (out / _LOCK).exists():
+            raise PlaceError(
+                f"--out: {directory} exists and is not from a specfleet run, which would delete"
+                " it; give another --out, or move it away"
+            )
+
+
+@contextmanager
+def _locked(directory: Path, name: str, *, field: str) -> Iterator[None]:
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / name).open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise PlaceError(
+                f"{field}: {directory} is used by another specfleet run, expected a directory of"
+                " its own"
+            ) from error
+        yield
+
+
 def make_directories(plan: FleetPlan) -> None:
     """Create what the processes expect to be there."""
-    plan.store_directory.mkdir(parents=True, exist_ok=True)
     for worker in plan.workers:
         worker.shm_directory.mkdir()
         worker.state_directory.mkdir()

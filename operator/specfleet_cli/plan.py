@@ -196,7 +196,8 @@ def _worker(
         log=_log(place, f"agent-{name}"),
         url=f"http://{_address(agent_port)}",
         health_path="/healthz",
-        stop_seconds=5.0,
+        # Longer than the 5 s that the agent gives its trainer.
+        stop_seconds=8.0,
     )
     return WorkerPlan(
         name=name,

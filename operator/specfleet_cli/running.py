@@ -20,7 +20,7 @@ import httpx
 from rich.console import Console
 
 from specfleet_cli.acceptance import Reading, Recent
-from specfleet_cli.children import Guard, adopt_orphans
+from specfleet_cli.children import Guard
 from specfleet_cli.endpoints import FILE_NAME, describe, write_fleet
 from specfleet_cli.logs import last_message
 from specfleet_cli.place import check_runnable, claimed, free_ports, inherited, make_directories
@@ -28,13 +28,15 @@ from specfleet_cli.plan import FleetPlan, Kind, Place, num_ports, plan
 from specfleet_cli.readiness import Prober
 from specfleet_cli.supervising import Host, Phase, ProcessState, keep_running
 from specfleet_cli.terminal import Terminal
-from specfleet_cli.view import View
+from specfleet_cli.view import View, replaces
 from specfleet_cli.watching import watch
 from specfleet_common.api.fleet import SpeculatorFleet
+from specfleet_common.reaping import adopt_orphans
 from specfleet_common.wire.messages import FleetState
 
 SHARED_MEMORY = Path("/dev/shm")
 SHOW_EVERY_SECONDS = 0.5
+REAP_EVERY_SECONDS = 1.0
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Clients first, then who learns from them, then who collects what was learnt.
 STOP_ORDER = (Kind.ENGINE, Kind.AGENT, Kind.AGGREGATOR)
@@ -45,7 +47,7 @@ def run_fleet(
 ) -> int:
     """Run the fleet until it is told to stop; return the exit code, 1 when a process is broken."""
     check_runnable(fleet)
-    with claimed(out):
+    with claimed(out, Path(fleet.spec.store.directory.path)):
         name = f"specfleet-{fleet.metadata.name}-"
         place = Place(
             python=sys.executable,
@@ -82,7 +84,7 @@ class Run:
         for number in STOP_SIGNALS:
             asyncio.get_running_loop().add_signal_handler(number, told_to_stop.set)
         with self._terminal:
-            async with httpx.AsyncClient() as client:
+            async with httpx.AsyncClient(trust_env=False) as client:
                 host = Host(
                     guard=guard,
                     environment=environment,
@@ -101,10 +103,12 @@ class Run:
         }
         told = asyncio.create_task(told_to_stop.wait())
         showing = asyncio.create_task(self._keep_showing())
+        reaping = asyncio.create_task(_keep_reaping(host.guard))
         watching = asyncio.create_task(watch(self._plan.aggregator_address, self._take_fleet))
         # Ends at a signal, at a process that was given up, or at a mistake of ours.
         done, _ = await asyncio.wait(
-            (told, showing, watching, *kept.values()), return_when=asyncio.FIRST_COMPLETED
+            (told, showing, reaping, watching, *kept.values()),
+            return_when=asyncio.FIRST_COMPLETED,
         )
         self._terminal.say("stopping")
         # The aggregator would wait for a caller that still listens.
@@ -114,9 +118,9 @@ class Run:
             await asyncio.gather(
                 *(kept[process.name] for process in self._plan.processes if process.kind is kind)
             )
-        showing.cancel()
-        told.cancel()
-        await asyncio.gather(told, showing, watching, return_exceptions=True)
+        for task in (told, showing, reaping):
+            task.cancel()
+        await asyncio.gather(told, showing, reaping, watching, return_exceptions=True)
         for task in done:
             task.result()
 
@@ -131,6 +135,8 @@ class Run:
         self._terminal.show(self._view())
 
     def _take_fleet(self, state: FleetState) -> None:
+        if not replaces(state, self._fleet):
+            return
         self._fleet = state
         for worker in state.workers:
             reading = Reading(
@@ -154,3 +160,9 @@ class Run:
             fleet=self._fleet,
             acceptance={name: recent.length for name, recent in self._recent.items()},
         )
+
+
+async def _keep_reaping(guard: Guard) -> None:
+    while True:
+        guard.reap()
+        await asyncio.sleep(REAP_EVERY_SECONDS)

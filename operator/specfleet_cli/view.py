@@ -29,6 +29,13 @@ class View:
         return next((worker for worker in workers if worker.worker_id == worker_id), None)
 
 
+def replaces(told: FleetState, known: FleetState | None) -> bool:
+    """Say whether to show a state: not when no worker is in its lineage, but some in the known."""
+    if known is None or known.lineage_id == told.lineage_id:
+        return True
+    return told.live_workers > 0 or known.live_workers == 0
+
+
 COLUMNS = (
     "worker",
     "engine",
@@ -106,16 +113,20 @@ def changes(plan: FleetPlan, before: View, after: View) -> Iterator[str]:
         old, new = before.processes.get(process.name), after.processes.get(process.name)
         if new is not None and new != old:
             yield from _process_lines(new, old, after)
-    old_base = before.fleet.base if before.fleet else None
-    new_base = after.fleet.base if after.fleet else None
-    if new_base is not None and new_base != old_base and after.fleet is not None:
-        yield f"{_version(new_base)} is published, round {after.fleet.round} begins"
+    if before.fleet and after.fleet and _is_new_version(before.fleet, after.fleet):
+        yield f"{_version(after.fleet.base)} is published, round {after.fleet.round} begins"
     for worker in plan.workers:
         was, now = before.worker(worker.worker_id), after.worker(worker.worker_id)
         if now is None or not now.observed_digest or now.observed_digest == LOCAL:
             continue
         if was is None or was.observed_digest != now.observed_digest:
             yield f"{worker.engine.name} serves {_serves(now, after.fleet)}"
+
+
+def _is_new_version(before: FleetState, after: FleetState) -> bool:
+    # The base of another lineage was published whenever that was.
+    same_lineage = after.lineage_id == before.lineage_id
+    return same_lineage and after.base is not None and after.base != before.base
 
 
 def _process_lines(new: ProcessState, old: ProcessState | None, view: View) -> Iterator[str]:

@@ -45,7 +45,7 @@ class Bank:
         except (ShmAbsent, ShmMismatch):
             return None
         sequence = bank.sequence()
-        if sequence == 0 or bank.layout.lineage_id != page.lineage.id:
+        if sequence == 0 or bank.layout != page.layout:
             return None
         if self._published is not None and self._published[:2] == (bank.incarnation, sequence):
             return self._published[2]

@@ -83,7 +83,10 @@ def _base(seen: Situation) -> VersionRef | None:
 
 
 def _local(seen: Situation) -> Weights | None:
-    """Return the trainer's own weights if they grew from the version of the open round."""
+    """Return the trainer's own weights if they grew from the version of the open round.
+
+    Those of an earlier attempt do not count: their delta was refused.
+    """
     page, orders, report, base = seen.page, seen.files.orders, seen.files.report, _base(seen)
     if page is None or orders is None or report is None or base is None:
         return None
@@ -91,6 +94,7 @@ def _local(seen: Situation) -> Weights | None:
         return None
     if (page.lineage.id, page.lineage.id) != (orders.lineage_id, report.lineage_id):
         return None
-    if (report.round, report.version) != (orders.round, orders.version):
+    ordered = (orders.round, orders.version, orders.attempt)
+    if (report.round, report.version, report.attempt) != ordered:
         return None
     return Weights(LOCAL, report.local_digest, LOCAL_WEIGHTS)

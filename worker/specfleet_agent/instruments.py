@@ -85,6 +85,7 @@ def _trainer_families(report: TrainerReport) -> Iterator[Family]:
 
 
 def _engine_families(page: EnginePage) -> Iterator[Family]:
+    yield _gauge(metrics.AGENT_ENGINE_ADAPTING, float(page.adapting))
     yield _counter(metrics.AGENT_SWAPS, [((), page.swaps)])
     yield _counter(metrics.AGENT_CAPTURED_ROWS, [((), page.capture.taken_rows)])
     yield _counter(metrics.AGENT_DROPPED_RECORDS, [((), page.capture.dropped_records)])

@@ -45,20 +45,21 @@ class Observer:
 
     def _page(self) -> EnginePage | None:
         """Return the engine's page; one that cannot be used counts as no engine, and is logged."""
-        problem = ""
+        page, problem = None, ""
         try:
             # Attached anew every time: an engine that starts again puts another file there.
             content = PageReader.attach(self._volume.shared / PAGE_FILE).read()
-            return None if content is None else self._living(decode(content))
+            page = None if content is None else self._living(decode(content))
         except ShmAbsent:
-            return None
+            pass
         except (ShmMismatch, PageError) as error:
             problem = str(error)
-            return None
-        finally:
-            if problem and problem != self._page_problem:
-                log.warning("engine_page_unusable", reason=problem)
-            self._page_problem = problem
+        if page is not None and not page.adapting:
+            problem = f"the engine no longer adapts: {page.reason}"
+        if problem and problem != self._page_problem:
+            log.warning("engine_problem", reason=problem)
+        self._page_problem = problem
+        return page
 
     def _living(self, page: EnginePage) -> EnginePage:
         """Return the page of an engine that lives; a dead one leaves its page as it was."""

@@ -45,6 +45,10 @@ class _Reader(Generic[Value]):
             self._known[path] = (identity, self._read(path))
         return self._known[path][1]
 
+    def forget_missing(self) -> None:
+        """Drop what is known of files that are gone."""
+        self._known = {path: known for path, known in self._known.items() if path.exists()}
+
 
 class Volume:
     """The pod's own volume, and the directory that the engine shares."""
@@ -58,6 +62,7 @@ class Volume:
 
     def read(self, *, stock_file: str | None) -> Files:
         """Return what lies there now; `stock_file` None means that no engine has named one."""
+        self._digest.forget_missing()
         names = os.listdir(self.state)
         versions = {}
         for number, name in _numbered(names, _VERSION):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +78,7 @@ def _capture(settings: Settings, layout: Layout) -> Capture | None:
         follow_requests=settings.follow_requests,
         max_tokens=settings.max_tokens,
         holdout_percent=settings.holdout_percent,
+        key_tokens=settings.key_tokens,
     )
     ring = RingSink.create(settings.shm_directory / RING_FILE, layout, settings.ring_bytes)
     return Capture(Following(policy), ring)
@@ -97,7 +97,7 @@ def _model_folder(model_config: Any) -> Path:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.tmp")
     temporary.write_bytes(data)
     temporary.replace(path)
 

@@ -24,6 +24,8 @@ class RecordSink(Protocol):
 class CaptureCounts:
     """What was captured since the engine started."""
 
+    requests: int = 0
+    held_out_requests: int = 0
     taken_rows: int = 0
     dropped_records: int = 0
     skipped_steps: int = 0
@@ -50,8 +52,13 @@ class Capture:
             self._end(request_id, "finished")
         for request in scheduled.new:
             begin = self._following.admit(request)
-            if begin is not None and not self._put(begin):
+            if begin is None:
+                continue
+            if not self._put(begin):
                 self._following.end(request.id, "dropped")
+                continue
+            self.counts.requests += 1
+            self.counts.held_out_requests += begin.held_out
 
     def verified(self, batch: Verified) -> None:
         """Copy the verified rows of the followed requests."""

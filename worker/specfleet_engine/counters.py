@@ -12,7 +12,9 @@ from specfleet_common.lineage import LOCAL, STOCK
 Counts = NDArray[np.int64]
 
 KEPT_DRAFTERS = 32
-"""An engine may see a new version every few minutes for months; the oldest are forgotten."""
+"""An engine may see a new version every few minutes for months."""
+EARLIER = "earlier"
+"""The name under which the drafters that went longest unused are added up."""
 
 
 class DrafterCounters:
@@ -24,6 +26,14 @@ class DrafterCounters:
         self.accepted: Counts = np.zeros(num_speculative_tokens, np.int64)
         self.output_tokens = 0
         self.busy_seconds = 0.0
+
+    def add(self, other: DrafterCounters) -> None:
+        """Add another drafter's counters to these."""
+        self.verify_steps += other.verify_steps
+        self.drafted += other.drafted
+        self.accepted += other.accepted
+        self.output_tokens += other.output_tokens
+        self.busy_seconds += other.busy_seconds
 
 
 class Counters:
@@ -65,13 +75,19 @@ class Counters:
         self.of(drafter).busy_seconds += seconds
 
     def of(self, drafter: str) -> DrafterCounters:
-        """Return the counters of one drafter, from zero at its first use."""
-        if drafter not in self._drafters:
-            if len(self._drafters) == KEPT_DRAFTERS:
-                oldest = next(name for name in self._drafters if name not in (STOCK, LOCAL))
-                del self._drafters[oldest]
-            self._drafters[drafter] = DrafterCounters(self._k)
-        return self._drafters[drafter]
+        """Return the counters of one drafter, from zero at its first use.
+
+        Beyond a number of drafters, the one that went longest unused joins `earlier`, so that sums
+        over all never fall.
+        """
+        counters = self._drafters.pop(drafter, None) or DrafterCounters(self._k)
+        if len(self._drafters) >= KEPT_DRAFTERS:
+            kept = (STOCK, LOCAL, EARLIER)
+            oldest = next(name for name in self._drafters if name not in kept)
+            forgotten = self._drafters.pop(oldest)
+            self._drafters.setdefault(EARLIER, DrafterCounters(self._k)).add(forgotten)
+        self._drafters[drafter] = counters
+        return counters
 
     def snapshot(self) -> list[Mapping[str, object]]:
         """Return all counters as plain values."""

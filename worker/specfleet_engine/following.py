@@ -9,9 +9,6 @@ from dataclasses import dataclass
 
 from specfleet_common.shm.capture import Begin, End
 
-KEY_TOKENS = 16
-"""Prompts that begin with the same 16 tokens are taken for one conversation."""
-
 
 @dataclass(frozen=True, slots=True)
 class FollowPolicy:
@@ -21,6 +18,8 @@ class FollowPolicy:
     follow_requests: int
     max_tokens: int
     holdout_percent: int
+    key_tokens: int
+    """How many of a prompt's first tokens name its conversation: more than a system prompt has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +40,7 @@ class Followed:
 
     serial: int
     key: int
+    held_out: bool
     prompt_tokens: int
     longest: int
     min_length: int
@@ -63,10 +63,14 @@ class Followed:
             self.stopped = token in self.stop_tokens and at + 1 > self.min_length
 
 
-def conversation_key(prompt: Sequence[int], fleet: str) -> int:
-    """Return 64 bits made of the fleet and the prompt's first tokens, the same everywhere."""
-    first = prompt[:KEY_TOKENS]
-    salt = hashlib.blake2b(fleet.encode(), digest_size=32).digest()
+def conversation_key(prompt: Sequence[int], policy: FollowPolicy) -> int:
+    """Return 64 bits made of the fleet and the prompt's first tokens, the same in all engines.
+
+    Later turns of a conversation share the key once its first prompt has `key_tokens` tokens;
+    shorter ones, such as single questions, are conversations of their own.
+    """
+    first = prompt[: policy.key_tokens]
+    salt = hashlib.blake2b(policy.fleet.encode(), digest_size=32).digest()
     content = struct.pack(f"<{len(first)}i", *first)
     return int.from_bytes(hashlib.blake2b(content, key=salt, digest_size=8).digest(), "little")
 
@@ -96,9 +100,11 @@ class Following:
         prompt_tokens = len(request.prompt)
         if len(self._followed) >= policy.follow_requests or prompt_tokens >= policy.max_tokens:
             return None
+        key = conversation_key(request.prompt, policy)
         followed = Followed(
             serial=self._next_serial,
-            key=conversation_key(request.prompt, policy.fleet),
+            key=key,
+            held_out=key % 100 < policy.holdout_percent,
             prompt_tokens=prompt_tokens,
             longest=min(prompt_tokens + request.max_output_tokens, policy.max_tokens),
             min_length=prompt_tokens + request.min_output_tokens,
@@ -110,7 +116,7 @@ class Following:
         return Begin(
             serial=followed.serial,
             key=followed.key,
-            held_out=followed.key % 100 < policy.holdout_percent,
+            held_out=followed.held_out,
             complete=request.computed_tokens == 0,
             prompt_tokens=prompt_tokens,
         )

@@ -11,6 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,15 @@ BANK_FILE = "weights.bank"
 POLL_SECONDS = 0.1
 PAGE_SECONDS = 0.25
 CHECK_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """Weights that may go live, the name their counters get, and their place in the bank."""
+
+    staged: Staged
+    name: str
+    sequence: int
 
 
 class Session:
@@ -64,14 +74,16 @@ class Session:
         self._in_step = False
         self._began = 0.0
         self._scheduled: Scheduled | None = None
-        self._staged: tuple[Staged, str] | None = None
-        """Weights that may go live, and the name their counters get."""
+        self._staged: _Ready | None = None
+        self._applying = False
         self._drafter = STOCK
         self._swaps = 0
         self._compared_swaps = 0
         self._mismatch = False
         self._bank: BankReader | None = None
-        self._bank_sequence = 0
+        self._read_sequence = self._applied_sequence = 0
+        self._wanted: str | None = None
+        """Digest of the bank's newest entry, None when there is none that can be applied."""
         self._refused: dict[str, int] = {}
         self._refused_bank: int | None = None
         self._reason = ""
@@ -152,22 +164,30 @@ class Session:
             time.sleep(POLL_SECONDS)
 
     def _read_bank(self) -> None:
-        """Stage the newest entry of the bank, once."""
+        """Stage the newest entry of the bank, once, and again when it did not come to be live."""
         if self._bank is None or self._bank.is_replaced():
             self._bank = self._attach_bank()
+            self._read_sequence, self._wanted = 0, None
             if self._bank is None:
                 return
-            self._bank_sequence = 0
-        if self._bank.sequence() == self._bank_sequence:
+        sequence = self._bank.sequence()
+        if self._applying or (sequence == self._read_sequence and not self._is_astray()):
             return
         entry = self._bank.read()
         if entry is None:
+            if self._bank.sequence() == sequence:
+                self._read_sequence, self._wanted = sequence, None
+                self._refuse("torn", ValueError(f"entry {sequence} of the bank is damaged"))
             return
-        self._bank_sequence = entry.sequence
+        self._read_sequence, self._wanted = entry.sequence, entry.digest
         if entry.digest == self._live.digest:
-            self._staged = None
+            self._staged, self._applied_sequence = None, entry.sequence
             return
         self._stage(entry)
+
+    def _is_astray(self) -> bool:
+        """Say whether the newest entry is neither live nor about to be."""
+        return self._wanted not in (None, self._live.digest) and self._staged is None
 
     def _attach_bank(self) -> BankReader | None:
         path = self._directory / BANK_FILE
@@ -192,11 +212,12 @@ class Session:
         try:
             staged = self._live.stage(entry.data, entry.digest)
         except (LayoutError, TensorError, SafetensorError) as error:
+            self._wanted = None
             self._refuse("weights", error)
             return
         is_stock = entry.digest == self._live.stock_digest
         name = STOCK if is_stock else LOCAL if entry.label == LOCAL else entry.digest
-        self._staged = (staged, name)
+        self._staged = _Ready(staged, name, entry.sequence)
 
     def _refuse(self, kind: str, error: Exception) -> None:
         if kind not in self._refused:
@@ -214,16 +235,19 @@ class Session:
     def _apply_staged(self) -> None:
         """Exchange the weights; the lock is held."""
         ready, self._staged = self._staged, None
-        if ready is not None:
-            staged, self._drafter = ready
-            self._live.apply(staged)
-            self._swaps += 1
+        if ready is None:
+            return
+        self._applying = True
+        self._live.apply(ready.staged)
+        self._drafter, self._applied_sequence = ready.name, ready.sequence
+        self._swaps += 1
+        self._applying = False
 
     def _compare(self) -> None:
         """Fingerprint the live storage; a swap meanwhile makes the answer void."""
         swaps = self._swaps
         matches = self._live.holds_what_it_should()
-        if swaps != self._swaps:
+        if swaps != self._swaps or self._applying:
             return
         self._compared_swaps = swaps
         self._mismatch = not matches
@@ -256,10 +280,12 @@ class Session:
             "stock_file": STOCK_FILE,
             "observed": MISMATCH if self._mismatch else self._drafter,
             "observed_digest": MISMATCH if self._mismatch else self._live.digest,
-            "bank_sequence": self._bank_sequence,
+            "bank_sequence": self._applied_sequence,
             "swaps": self._swaps,
             "refused_banks": dict(self._refused),
             "capture": {
+                "requests": capture.counts.requests if capture else 0,
+                "held_out_requests": capture.counts.held_out_requests if capture else 0,
                 "taken_rows": capture.counts.taken_rows if capture else 0,
                 "dropped_records": capture.counts.dropped_records if capture else 0,
                 "skipped_steps": capture.counts.skipped_steps if capture else 0,

@@ -24,6 +24,8 @@ class Settings:
     follow_requests: int = 32
     max_tokens: int = 2048
     holdout_percent: int = 10
+    key_tokens: int = 256
+    """Prompts whose first so many tokens are the same are taken for one conversation."""
     ring_bytes: int = 64 << 20
 
 
@@ -44,6 +46,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings | None:
         follow_requests=_integer(environment, "FOLLOW_REQUESTS", default=32, least=1, most=4096),
         max_tokens=_integer(environment, "MAX_TOKENS", default=2048, least=16, most=1 << 20),
         holdout_percent=_integer(environment, "HOLDOUT_PERCENT", default=10, least=0, most=90),
+        key_tokens=_integer(environment, "KEY_TOKENS", default=256, least=1, most=1 << 20),
         ring_bytes=_integer(
             environment, "RING_BYTES", default=64 << 20, least=1 << 16, most=1 << 36
         ),

@@ -64,7 +64,7 @@ class Joiner:
     """Turns records into sequences of at most `max_rows` rows.
 
     Requests whose end never comes are forgotten, the oldest first, when more than `max_open_rows`
-    rows are held.
+    rows are held; each open request counts as one row more, because its rows may be lost as well.
     """
 
     def __init__(self, *, max_rows: int, max_open_rows: int) -> None:
@@ -75,17 +75,17 @@ class Joiner:
 
     def add(self, record: Begin | Step | End) -> Sequence | None:
         """Take a record; return the sequence it ends, None where there is none worth having."""
-        if isinstance(record, Begin):
-            self._take(record.serial)
-            self._requests[record.serial] = _Request(record)
-            return None
         if isinstance(record, End):
             request = self._take(record.serial)
             return None if request is None else _sequence(request, record)
-        for index, serial in enumerate(record.serials.tolist()):
-            if serial in self._requests:
-                self._extend(self._requests[serial], record, index)
-        while self._open_rows > self._max_open_rows:
+        if isinstance(record, Begin):
+            self._take(record.serial)
+            self._requests[record.serial] = _Request(record)
+        else:
+            for index, serial in enumerate(record.serials.tolist()):
+                if serial in self._requests:
+                    self._extend(self._requests[serial], record, index)
+        while self._open_rows + len(self._requests) > self._max_open_rows:
             self._take(next(iter(self._requests)))
         return None
 

@@ -5,6 +5,7 @@ Nothing here waits for another process: without orders, engine or data it looks 
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
@@ -18,7 +19,7 @@ import torch
 from specfleet_common import exchange
 from specfleet_common.exchange import Orders, TrainerReport
 from specfleet_trainer.joining import Joiner
-from specfleet_trainer.progress import Action, Progress, next_action
+from specfleet_trainer.progress import Action, Next, Progress, next_action
 from specfleet_trainer.rate import Rate
 from specfleet_trainer.session import Session, VersionAbsent
 from specfleet_trainer.settings import Settings
@@ -64,7 +65,7 @@ class Trainer:
             self._report("waiting")
             return False
         todo = next_action(orders, session.progress, has_data=session.has_data)
-        acted = todo.action is not Action.WAIT and self._act(todo.action, session, orders)
+        acted = todo.action is not Action.WAIT and self._act(todo, session, orders)
         self._report(todo.phase)
         return acted
 
@@ -87,16 +88,19 @@ class Trainer:
             self._orders = orders
         return self._session
 
-    def _act(self, action: Action, session: Session, orders: Orders) -> bool:
+    def _act(self, todo: Next, session: Session, orders: Orders) -> bool:
         """Do it; False where the version is gone, because newer orders are about to be read."""
         try:
-            if action is Action.BEGIN:
+            if todo.action is Action.BEGIN:
                 session.begin(orders)
-            elif action is Action.DELIVER:
+            elif todo.action is Action.DELIVER:
                 session.deliver(orders)
+                self._report(todo.phase)
+                session.score(orders)
             else:
                 result = session.train(orders)
-                self._rate.add(result.positions, now=self._clock())
+                if not result.is_skipped:
+                    self._rate.add(result.positions, now=self._clock())
                 self._loss = smoothed(self._loss, result.losses)
         except VersionAbsent as absent:
             log.warning("version_absent", reason=str(absent))
@@ -135,7 +139,12 @@ class Trainer:
 
 
 def smoothed(before: tuple[float, ...], newest: tuple[float, ...]) -> tuple[float, ...]:
-    """Return the exponential mean of each depth's loss; it starts anew with other depths."""
+    """Return the exponential mean of each depth's loss; it starts anew with other depths.
+
+    Losses that are not finite are left out: the mean would keep them for ever.
+    """
+    if not all(map(math.isfinite, newest)):
+        return before
     if len(before) != len(newest):
         return newest
     return tuple(b + LOSS_SMOOTHING * (n - b) for b, n in zip(before, newest, strict=True))

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 import structlog
-import torch
 
 from specfleet_common import exchange, tensors
 from specfleet_common.exchange import Orders
@@ -21,6 +20,7 @@ from specfleet_trainer.buffer import Buffer, HeldOut
 from specfleet_trainer.checkpoint import CheckpointError, read_config, read_tables
 from specfleet_trainer.heads import Array, new_head
 from specfleet_trainer.progress import Progress
+from specfleet_trainer.scoring import mean_losses
 from specfleet_trainer.sequences import Sequence
 from specfleet_trainer.settings import Settings
 from specfleet_trainer.state import StateError
@@ -86,17 +86,23 @@ class Session:
         if orders.attempt > 0:
             self._step.set_moments({})
         self._keep(advance.begun(orders, self.progress))
-        log.info(
-            "round_begun", round=orders.round, version=orders.version, attempt=orders.attempt
-        )
+        log.info("round_begun", round=orders.round, version=orders.version, attempt=orders.attempt)
 
     def train(self, orders: Orders) -> StepResult:
-        """Make one step and keep it; write the local weights when that is due."""
+        """Make one step and keep it; write the local weights when that is due.
+
+        A skipped step taught nothing and counts for nothing.
+        """
         assert self.progress is not None, "a round has begun"
         selected = self._buffer.take(orders.rows_per_step, self._random)
         depths = self._step.depths
         batch = pack([(item, training_rows(item, depths)) for item in selected], depths)
         result = self._step.run(batch)
+        if result.is_skipped:
+            # As text: JSON has no number that is not finite.
+            norm = str(result.gradient_norm)
+            log.warning("step_skipped", round=self.progress.round, gradient_norm=norm)
+            return result
         progress = advance.trained(self.progress, result.positions)
         if advance.is_publication_due(progress, orders):
             data = tensors.encode(self._head.to_checkpoint(), orders.dtype)
@@ -115,9 +121,15 @@ class Session:
         exchange.write_file(self._directory / exchange.delta_file(progress.round), data)
         self._keep(advance.delivered(progress, tensors.content_digest(data)))
         log.info("delta_written", round=progress.round, positions=progress.round_positions)
-        self._score("local", progress)
+
+    def score(self, orders: Orders) -> None:
+        """Say how the local weights and the round's version do on what was held out."""
+        if not self._held_out.sequences:
+            return
+        base, local = self._version(orders), self._head.to_checkpoint()
+        self._score("local", orders)
         self._head.load_checkpoint(base)
-        self._score("base", progress)
+        self._score("base", orders)
         self._head.load_checkpoint(local)
 
     def _version(self, orders: Orders) -> dict[str, Array]:
@@ -148,20 +160,16 @@ class Session:
             log.info("state_restored", round=progress.round, local_steps=progress.local_steps)
         return progress
 
-    @torch.no_grad()
-    def _score(self, weights: str, progress: Progress) -> None:
-        """Say how weights do on what was held out."""
+    def _score(self, weights: str, orders: Orders) -> None:
         held_out, depths = self._held_out.sequences, self._step.depths
-        if not held_out:
-            return
-        losses = self._step.losses(pack([(item, output_rows(item)) for item in held_out], depths))
+        losses = mean_losses(self._step, held_out)
         walked = total(
             [step_walk(self._head, self._tables, item, depths) for item in held_out], depths
         )
         log.info(
             "held_out_scored",
             weights=weights,
-            round=progress.round,
+            round=orders.round,
             requests=len(held_out),
             losses=[round(loss, 4) for loss in losses],
             tokens=walked.tokens,

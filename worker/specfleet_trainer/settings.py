@@ -28,7 +28,7 @@ class Settings(BaseSettings):
     max_sequence_rows: PositiveInt = 4096
     """Longer requests are cut."""
     max_open_rows: PositiveInt = 65536
-    """Rows held of requests that have not ended."""
+    """Rows held of requests that have not ended; each request counts as one row more."""
     max_buffer_rows: PositiveInt = 65536
     """Rows held for training."""
     max_held_out_rows: PositiveInt = 8192

@@ -5,6 +5,7 @@ The moments outlive a change of weights: a new global version starts with them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,8 @@ class StepResult:
     losses: tuple[float, ...]
     positions: int
     gradient_norm: float
+    is_skipped: bool
+    """The gradient is not finite: weights and moments are as they were."""
 
 
 class TrainingStep:
@@ -60,16 +63,19 @@ class TrainingStep:
             group["lr"] = learning_rate
 
     def run(self, batch: Batch) -> StepResult:
-        """Take one step down the gradient of the batch."""
+        """Take one step down the gradient of the batch, unless it is not finite."""
         self._optimizer.zero_grad()
         losses = self._losses(batch)
         torch.autograd.backward(torch.dot(losses, self._depth_weights))
-        norm = nn.utils.clip_grad_norm_(self._parameters.values(), MAX_GRADIENT_NORM)
-        self._optimizer.step()
+        norm = nn.utils.clip_grad_norm_(self._parameters.values(), MAX_GRADIENT_NORM).item()
+        is_skipped = not math.isfinite(norm)
+        if not is_skipped:
+            self._optimizer.step()
         return StepResult(
             losses=tuple(losses.tolist()),
             positions=len(batch.queries),
-            gradient_norm=norm.item(),
+            gradient_norm=norm,
+            is_skipped=is_skipped,
         )
 
     @torch.no_grad()

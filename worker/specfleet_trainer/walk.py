@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from specfleet_trainer.batch import output_rows, pack
 from specfleet_trainer.checkpoint import Tables
 from specfleet_trainer.heads import Head
+from specfleet_trainer.loss import BLOCK_ROWS
 from specfleet_trainer.sequences import Sequence
 
 
@@ -35,9 +37,14 @@ def step_walk(head: Head, tables: Tables, sequence: Sequence, depths: int) -> Wa
     with torch.no_grad():
         batch = pack([(sequence, rows)], depths)
         outputs = head.depth_outputs(batch, tables.embedding)
-        drafts = torch.stack([(output @ tables.lm_head.T).argmax(-1) for output in outputs], dim=1)
+        drafts = torch.stack([best_tokens(output, tables.lm_head) for output in outputs], dim=1)
         prefixes = (drafts == batch.labels).long().cumprod(dim=1).sum(dim=1)
     return walk(prefixes.tolist(), depths)
+
+
+def best_tokens(output: Tensor, lm_head: Tensor) -> Tensor:
+    """Return [N]: the most likely token of each row; no [N, vocabulary] tensor is made."""
+    return torch.cat([(rows @ lm_head.T).argmax(-1) for rows in output.split(BLOCK_ROWS)])
 
 
 def walk(acceptable: list[int], depths: int) -> Walk:

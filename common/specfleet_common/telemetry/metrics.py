@@ -108,6 +108,11 @@ AGENT_BANK_PUBLICATIONS = Metric(
     "Weights handed to the engine, by label: stock, version, local.",
     ("label",),
 )
+AGENT_ENGINE_ADAPTING = Metric(
+    "gauge",
+    "specfleet_agent_engine_adapting",
+    "1 while the running engine takes weights, 0 once a failure has ended that.",
+)
 AGENT_SWAPS = Metric(
     "counter", "specfleet_agent_swaps_total", "Swaps of the drafter in the running engine."
 )

@@ -6,11 +6,12 @@ Does not retry: the caller knows how long to wait and what to do meanwhile.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, BinaryIO, Self, TypeVar, cast
 
 import grpc
 import grpc.aio
@@ -18,7 +19,7 @@ import grpc.aio
 from specfleet_common.lineage import Lineage
 from specfleet_common.tensors import TensorError, content_digest_of_file
 from specfleet_common.wire import codec
-from specfleet_common.wire.chunks import MAX_PAYLOAD_BYTES, Assembly, split_file
+from specfleet_common.wire.chunks import CHUNK_BYTES, MAX_PAYLOAD_BYTES, Assembly
 from specfleet_common.wire.codec import WireError
 from specfleet_common.wire.messages import (
     DeltaHeader,
@@ -33,6 +34,8 @@ from specfleet_common.wire.v1.specfleet_pb2_grpc import AggregatorStub
 
 if TYPE_CHECKING:
     from specfleet_common.wire.v1.specfleet_pb2_grpc import AggregatorAsyncStub
+
+Chunk = TypeVar("Chunk", pb.StockChunk, pb.DeltaChunk)
 
 _PERMANENT = frozenset(
     {
@@ -106,15 +109,11 @@ class AggregatorClient:
 
     async def put_stock(self, lineage: Lineage, source: Path, *, digest: str) -> VersionRef:
         """Hand in version 0 from a safetensors file in serving dtype; again is harmless."""
-        header = codec.encode_stock_header(lineage, digest=digest, size_bytes=_size_bytes(source))
-
-        async def chunks() -> AsyncIterator[pb.StockChunk]:
-            yield pb.StockChunk(header=header)
-            for data in split_file(source):
-                yield pb.StockChunk(data=data)
-
-        with _failures():
-            reply = await self._stub.PutStock(chunks(), timeout=self._transfer_seconds)
+        with source.open("rb") as file, _failures():
+            size_bytes = os.fstat(file.fileno()).st_size
+            header = codec.encode_stock_header(lineage, digest=digest, size_bytes=size_bytes)
+            chunks = _upload(pb.StockChunk(header=header), file)
+            reply = await self._stub.PutStock(chunks, timeout=self._transfer_seconds)
             version = codec.decode_version(reply.version)
             if version is None:
                 raise WireError("version: is empty, expected version 0")
@@ -122,14 +121,9 @@ class AggregatorClient:
 
     async def push_delta(self, header: DeltaHeader, source: Path) -> DeltaReply:
         """Hand in a delta from a float32 safetensors file; again is harmless."""
-
-        async def chunks() -> AsyncIterator[pb.DeltaChunk]:
-            yield pb.DeltaChunk(header=codec.encode_delta_header(header))
-            for data in split_file(source):
-                yield pb.DeltaChunk(data=data)
-
-        with _failures():
-            reply = await self._stub.PushDelta(chunks(), timeout=self._transfer_seconds)
+        with source.open("rb") as file, _failures():
+            chunks = _upload(pb.DeltaChunk(header=codec.encode_delta_header(header)), file)
+            reply = await self._stub.PushDelta(chunks, timeout=self._transfer_seconds)
             return codec.decode_delta_reply(reply)
 
     async def pull_version(self, lineage_id: str, number: int, *, into: Path) -> VersionRef:
@@ -161,8 +155,10 @@ class AggregatorClient:
                 yield codec.decode_fleet(message)
 
 
-def _size_bytes(path: Path) -> int:
-    return path.stat().st_size
+async def _upload(header: Chunk, file: BinaryIO) -> AsyncIterator[Chunk]:
+    yield header
+    while data := file.read(CHUNK_BYTES):
+        yield type(header)(data=data)
 
 
 async def _receive(chunks: AsyncIterator[pb.VersionChunk], path: Path) -> VersionRef:
@@ -187,6 +183,12 @@ def _failures() -> Iterator[None]:
         if error.code() in _PERMANENT:
             raise Refused(reason) from error
         raise Unreachable(reason) from error
+    except asyncio.CancelledError as error:
+        # grpc.aio cancels a call whose requests fail, as if the caller had been told to stop.
+        task = asyncio.current_task()
+        if task is None or task.cancelling() > 0:
+            raise
+        raise Unreachable("the upload was broken off") from error
     except (WireError, TensorError) as error:
         # What came is damaged or of another protocol; the next answer may be whole.
         raise Unreachable(f"the aggregator's answer is unusable: {error}") from error

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from specfleet_cli.children import Guard, adopt_orphans
+from specfleet_cli.children import Guard
 from specfleet_cli.place import claimed, free_ports, make_directories
 from specfleet_cli.plan import FleetPlan, Kind, ProcessPlan, WorkerPlan
 from specfleet_cli.running import Run
 from specfleet_common.api.fleet import Cohort
+from specfleet_common.reaping import adopt_orphans
 
 FAKE = Path(__file__).parent / "fake_process.py"
 MODULES = Path(__file__).parents[2], Path(__file__).parents[3] / "common"
@@ -74,7 +75,7 @@ def lives(pid: int) -> bool:
 
 def main(out: Path, shm_directory: Path) -> int:
     """Run the fleet as `specfleet run` does, until a signal."""
-    with claimed(out):
+    with claimed(out, out / "store"):
         todo = fake_fleet(out, shm_directory)
         adopt_orphans()
         guard = Guard()

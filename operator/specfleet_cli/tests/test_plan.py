@@ -54,6 +54,12 @@ def test_what_the_manifest_leaves_open_is_left_to_the_engine() -> None:
     assert "--max-model-len" not in command
 
 
+def test_an_agent_has_time_to_end_its_trainer_first() -> None:
+    agent = planned().workers[0].agent
+
+    assert agent.stop_seconds > 5.0
+
+
 def test_only_training_engines_capture() -> None:
     todo = planned(spec__replicas=0, spec__cohorts=COHORTS)
 

@@ -19,6 +19,7 @@ from specfleet_cli.tests import fake_fleet
 from specfleet_cli.tests.fake_fleet import lives
 
 DEADLINE_SECONDS = 30.0
+DEAD_PROXY = "http://127.0.0.1:9"
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,11 @@ def running(tmp_path: Path) -> Iterator[Running]:
     shm_directory.mkdir()
     with subprocess.Popen(
         [sys.executable, fake_fleet.__file__, str(tmp_path / "out"), str(shm_directory)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, fake_fleet.MODULES))},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(map(str, fake_fleet.MODULES)),
+            "http_proxy": DEAD_PROXY,
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -115,6 +120,10 @@ def test_a_killed_process_is_replaced_alone_with_all_it_had_started(running: Run
     assert fleet is not None
     assert fleet.workers[0].engine.pid == running.pids(Kind.ENGINE)[0]
     assert fleet.workers[0].agent.starts == 1
+
+
+def test_probes_ignore_the_proxy_of_the_environment(running: Running) -> None:
+    until(lambda: is_ready(running, Kind.ENGINE))
 
 
 def test_a_second_run_in_the_same_directory_is_refused(running: Running) -> None:

@@ -5,12 +5,18 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
+import pytest
+
 from specfleet_cli.plan import Kind
 from specfleet_cli.supervising import Phase, ProcessState
 from specfleet_cli.tests.fleets import fleet_state, planned, version, worker_state
-from specfleet_cli.view import COLUMNS, View, changes, headline, row
+from specfleet_cli.view import COLUMNS, View, changes, headline, replaces, row
+from specfleet_common.lineage import Lineage
+from specfleet_common.wire.messages import FleetState
 
 STARTING = ProcessState("engine-main-0", Kind.ENGINE, Phase.STARTING, pid=7, starts=1, since=10.0)
+LINEAGE = Lineage("t" * 64, "mtp", "mimo", "bfloat16", "s" * 64)
+FOLLOWED = fleet_state(worker_state(), lineage=LINEAGE)
 
 
 def test_a_row_shows_what_the_aggregator_knows_of_a_worker() -> None:
@@ -105,6 +111,31 @@ def test_new_versions_and_who_serves_them_are_said() -> None:
         "version 3 (00000003) is published, round 3 begins",
         "engine-main-0 serves version 3 (00000003)",
     ]
+
+
+def test_another_lineage_has_published_nothing_now() -> None:
+    before = View(now=0.0, fleet=fleet_state(base=version(9), lineage=LINEAGE))
+    after = View(now=1.0, fleet=fleet_state(lineage=replace(LINEAGE, family="eagle")))
+
+    lines = list(changes(planned(), before, after))
+
+    assert lines == []
+
+
+@pytest.mark.parametrize(
+    ("known", "told", "shown"),
+    [
+        pytest.param(None, fleet_state(), True, id="the-first"),
+        pytest.param(FOLLOWED, replace(FOLLOWED, lineage=None), True, id="another-with-workers"),
+        pytest.param(FOLLOWED, fleet_state(), False, id="another-without-workers"),
+        pytest.param(FOLLOWED, fleet_state(lineage=LINEAGE), True, id="the-same-without-workers"),
+        pytest.param(fleet_state(lineage=LINEAGE), fleet_state(), True, id="no-workers-anywhere"),
+    ],
+)
+def test_a_lineage_that_workers_follow_stays_in_view(
+    known: FleetState | None, told: FleetState, shown: bool
+) -> None:
+    assert replaces(told, known) is shown
 
 
 def test_local_weights_come_too_often_to_be_said() -> None:

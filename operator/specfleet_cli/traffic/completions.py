@@ -12,6 +12,7 @@ from specfleet_cli.traffic.comparison import Answer
 TIMEOUT_SECONDS = 120.0
 # Below vLLM's 5 s, so that an idle connection is closed by us and not under a request of ours.
 KEEP_ALIVE_SECONDS = 2.0
+LOOPBACK = ("all://localhost", "all://127.0.0.1", "all://[::1]")
 
 
 class RequestError(Exception):
@@ -29,7 +30,9 @@ def make_client(*, connections: int) -> httpx.AsyncClient:
         max_keepalive_connections=connections,
         keepalive_expiry=KEEP_ALIVE_SECONDS,
     )
-    return httpx.AsyncClient(limits=limits, timeout=TIMEOUT_SECONDS)
+    # None: no proxy on the way to this machine, whatever the environment says.
+    mounts = dict.fromkeys(LOOPBACK)
+    return httpx.AsyncClient(limits=limits, timeout=TIMEOUT_SECONDS, mounts=mounts)
 
 
 async def complete(

@@ -80,7 +80,7 @@ class Traffic:
         self._documents = documents
         self._load = load
         self._emit = emit
-        self._comparison = Comparison(reference)
+        self._comparison = Comparison(reference, num_others=len(engines) - 1)
         self._tallies = {engine.name: Tally() for engine in engines}
         self._began = time.monotonic()
 

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from specfleet_agent.bank import Bank, BankError
+from specfleet_agent.engine_page import Rows
 from specfleet_agent.tests.builders import (
     OTHER_LINEAGE,
     digest,
@@ -81,6 +83,15 @@ def test_the_bank_of_another_target_counts_as_empty_and_is_replaced(
     assert before is None
     assert reader.is_replaced()
     assert bank.digest(page()) == digest(2)
+
+
+def test_a_bank_of_another_layout_counts_as_empty(tmp_path: Path, source: Path) -> None:
+    start_engine(tmp_path)
+    bank = Bank(tmp_path)
+    publish(bank, source)
+    engine = replace(page(), rows=Rows(4, "bfloat16", 2))
+
+    assert bank.digest(engine) is None
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from specfleet_agent.delivery import Wanted, Weights, is_due, wanted
@@ -110,6 +112,12 @@ def test_a_stable_engine_never_serves_local_weights() -> None:
             ),
             global_(3),
             id="trained-for-another-target",
+        ),
+        pytest.param(
+            answer(base=version(3)),
+            replace(TRAINED, orders=replace(orders(), attempt=1)),
+            global_(3),
+            id="its-delta-was-refused",
         ),
         pytest.param(None, Files(), None, id="nothing-known"),
         pytest.param(

@@ -13,7 +13,10 @@ def test_a_page_says_what_the_engine_runs() -> None:
 
 
 def test_fields_of_a_newer_engine_are_left_alone() -> None:
-    found = decode(page_content() | {"temperature": 36.6})
+    content = page_content()
+    capture = content["capture"] | {"held_out": 5}
+
+    found = decode(content | {"capture": capture, "temperature": 36.6})
 
     assert found == page()
 

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from prometheus_client import CollectorRegistry
 
 from specfleet_agent.instruments import Instruments, Mirror, Reading
@@ -51,6 +54,13 @@ def test_round_version_and_connection_are_shown() -> None:
     values = [registry.get_sample_value(f"specfleet_agent_{name}") for name in names]
 
     assert values == [1.0, 3.0, 3.0, 3.0, 36.0]
+
+
+@pytest.mark.parametrize("adapting", [True, False])
+def test_whether_the_engine_adapts_is_shown(adapting: bool) -> None:
+    registry = exported(Reading(seen(None, engine=replace(page(), adapting=adapting))))
+
+    assert registry.get_sample_value("specfleet_agent_engine_adapting") == float(adapting)
 
 
 def test_what_is_not_known_is_left_out() -> None:

@@ -85,3 +85,17 @@ def test_an_engine_that_cannot_be_adapted_says_why(
 
     assert look(observer) is None
     assert "MissingHook: no drafter" in capsys.readouterr().out
+
+
+def test_an_engine_that_has_stopped_adapting_stays_and_says_why_once(
+    observer: Observer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine = start_engine(tmp_path)
+    engine.write(page_content() | {"adapting": False, "reason": "OSError: disk full"})
+
+    pages = [look(observer) for _ in range(2)]
+
+    assert [page is not None and page.adapting for page in pages] == [False, False]
+    assert None not in pages
+    problem = "the engine no longer adapts: OSError: disk full"
+    assert capsys.readouterr().out.count(problem) == 1

@@ -57,6 +57,23 @@ def test_a_version_that_changes_under_the_agent_is_noticed(volume: Volume) -> No
     assert volume.read(stock_file=None).versions == {3: digest(4)}
 
 
+def test_a_version_that_was_gone_is_read_again(volume: Volume, tmp_path: Path) -> None:
+    path, kept = volume.state / "version-3.safetensors", tmp_path / "kept"
+    path.write_bytes(weights(3))
+    os.link(path, kept)
+    before = os.stat(path)
+    volume.read(stock_file=None)
+    path.unlink()
+    volume.read(stock_file=None)
+
+    # The same file by inode, time and size: only forgetting it shows its new content.
+    kept.write_bytes(weights(4))
+    os.utime(kept, ns=(before.st_atime_ns, before.st_mtime_ns))
+    os.link(kept, path)
+
+    assert volume.read(stock_file=None).versions == {3: digest(4)}
+
+
 def test_a_partial_download_is_no_version(volume: Volume) -> None:
     (volume.state / ".version-3.safetensors.partial").write_bytes(weights(3))
 

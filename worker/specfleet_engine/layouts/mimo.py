@@ -62,10 +62,7 @@ class MimoLayout:
                 raise LayoutError(f"tensor {name}: unexpected, names start {CHECKPOINT_PREFIX}")
             target, place = self._whole(name.removeprefix(CHECKPOINT_PREFIX))
             stacked.setdefault(self.rank_prefix + target, {})[place] = value
-        return {
-            name: torch.cat([parts[place] for place in sorted(parts)])
-            for name, parts in stacked.items()
-        }
+        return {name: _stack(name, parts) for name, parts in stacked.items()}
 
     def _parts(self, inner: str) -> list[tuple[str, slice | None]]:
         """Return the checkpoint's names of one parameter, and the rows of each in it."""
@@ -92,3 +89,10 @@ class MimoLayout:
             if f".{key}." in part:
                 return block + part.replace(key, "gate_up_proj"), place
         return block + part, 0
+
+
+def _stack(name: str, parts: dict[int, torch.Tensor]) -> torch.Tensor:
+    try:
+        return torch.cat([parts[place] for place in sorted(parts)])
+    except RuntimeError as error:
+        raise LayoutError(f"parameter {name}: its parts do not fit together: {error}") from error

@@ -39,13 +39,25 @@ def test_a_finished_request_is_forgotten() -> None:
     assert counters.of("stock").verify_steps == 0
 
 
-def test_the_number_of_drafters_is_bounded_and_stock_is_kept() -> None:
+def test_the_number_of_drafters_is_bounded_and_sums_never_fall() -> None:
     counters = Counters(1)
     counters.of("stock").verify_steps = 5
 
     for version in range(3 * KEPT_DRAFTERS):
+        counters.of(f"{version:064x}").verify_steps = 1
+
+    drafters = {str(drafter["digest"]): drafter for drafter in counters.snapshot()}
+    steps = [drafter["verify_steps"] for drafter in drafters.values()]
+    assert len(drafters) <= KEPT_DRAFTERS + 1
+    assert drafters["stock"]["verify_steps"] == 5
+    assert sum(int(str(step)) for step in steps) == 5 + 3 * KEPT_DRAFTERS
+
+
+def test_the_drafter_in_use_is_not_forgotten() -> None:
+    counters = Counters(1)
+
+    for version in range(3 * KEPT_DRAFTERS):
+        counters.of("live").verify_steps += 1
         counters.of(f"{version:064x}")
 
-    names = [drafter["digest"] for drafter in counters.snapshot()]
-    assert len(names) == KEPT_DRAFTERS
-    assert names[0] == "stock"
+    assert counters.of("live").verify_steps == 3 * KEPT_DRAFTERS

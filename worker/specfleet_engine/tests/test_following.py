@@ -2,20 +2,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specfleet_common.shm.capture import Begin, End
-from specfleet_engine.following import (
-    KEY_TOKENS,
-    Following,
-    FollowPolicy,
-    NewRequest,
-    conversation_key,
-)
+from specfleet_engine.following import Following, FollowPolicy, NewRequest, conversation_key
 
 STOP = 7
 prompts = st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=40)
 
 
-def policy(*, follow_requests: int = 2, holdout_percent: int = 10) -> FollowPolicy:
-    return FollowPolicy("fleet", follow_requests, max_tokens=100, holdout_percent=holdout_percent)
+def policy(
+    *, fleet: str = "fleet", follow_requests: int = 2, holdout_percent: int = 10
+) -> FollowPolicy:
+    return FollowPolicy(
+        fleet, follow_requests, max_tokens=100, holdout_percent=holdout_percent, key_tokens=16
+    )
 
 
 def request(
@@ -103,14 +101,16 @@ def test_a_preempted_request_that_starts_again_keeps_its_length() -> None:
 
 @given(prompts, st.lists(st.integers(0, 2**31 - 1)))
 def test_prompts_that_begin_alike_are_one_conversation(prompt: list[int], rest: list[int]) -> None:
-    first = (prompt * KEY_TOKENS)[:KEY_TOKENS]
+    first = (prompt * 16)[:16]
 
-    assert conversation_key(first, "fleet") == conversation_key(first + rest, "fleet")
+    assert conversation_key(first, policy()) == conversation_key(first + rest, policy())
 
 
 @given(prompts)
 def test_another_fleet_has_other_keys(prompt: list[int]) -> None:
-    assert conversation_key(prompt, "fleet") != conversation_key(prompt, "other")
+    other = policy(fleet="other")
+
+    assert conversation_key(prompt, policy()) != conversation_key(prompt, other)
 
 
 def test_about_the_wanted_share_is_held_out() -> None:

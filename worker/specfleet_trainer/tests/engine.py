@@ -81,10 +81,15 @@ def serve(writer: RingWriter, count: int, *, first: int = 0, held_out: bool = Fa
     """Write `count` finished requests of 20 rows, 4 of them of the prompt."""
     for serial in range(first, first + count):
         item = sequence(rows=20, seed=serial, prompt_tokens=4, held_out=held_out)
-        begin(writer, item)
-        rows(writer, item, 0, 4)
-        rows(writer, item, 4, 20)
-        end(writer, item)
+        serve_one(writer, item)
+
+
+def serve_one(writer: RingWriter, item: Sequence) -> None:
+    """Write a finished request in two steps."""
+    begin(writer, item)
+    rows(writer, item, 0, 4)
+    rows(writer, item, 4, item.rows)
+    end(writer, item)
 
 
 def give_orders(

@@ -152,6 +152,17 @@ def test_the_oldest_request_is_forgotten_when_too_many_rows_are_held() -> None:
     assert_rows(ended[1], 0, 6)
 
 
+def test_requests_whose_rows_and_end_were_lost_are_forgotten_as_well() -> None:
+    joiner = Joiner(max_rows=100, max_open_rows=10)
+    for record in (*(begin(serial) for serial in range(11)), step((0, 0, 4), (10, 0, 4))):
+        joiner.add(record)
+
+    ended = [joiner.add(End(serial, 5, "finished")) for serial in (0, 10)]
+
+    assert ended[0] is None
+    assert_rows(ended[1], 0, 4)
+
+
 @given(st.lists(st.integers(1, 70), min_size=1, max_size=8), st.randoms(use_true_random=False))
 def test_however_rows_are_cut_into_steps_and_repeated_the_sequence_is_the_same(
     cuts: list[int], choice: random.Random

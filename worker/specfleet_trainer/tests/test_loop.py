@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from specfleet_common import exchange, tensors
 from specfleet_common.exchange import TrainerReport
@@ -13,7 +16,7 @@ from specfleet_trainer.loop import Trainer, smoothed
 from specfleet_trainer.session import VersionError
 from specfleet_trainer.settings import Settings
 from specfleet_trainer.tests import engine
-from specfleet_trainer.tests.builders import write_model
+from specfleet_trainer.tests.builders import sequence, write_model
 
 NewTrainer = Callable[[], Trainer]
 
@@ -202,6 +205,43 @@ def test_a_trainer_killed_before_its_delta_was_written_writes_it(
     assert (state / exchange.delta_file(0)).exists()
 
 
+def test_a_step_on_damaged_data_is_skipped_and_counts_for_nothing(
+    state: Path, ring: RingWriter, new_trainer: NewTrainer
+) -> None:
+    engine.give_orders(state)
+    damaged = sequence(rows=20)
+    damaged.hidden[:] = np.nan
+    engine.serve_one(ring, damaged)
+
+    with capture_logs() as logs:
+        run_until_idle(new_trainer())
+
+    skipped = [entry for entry in logs if entry["event"] == "step_skipped"]
+    assert skipped and skipped[0]["gradient_norm"] == "nan"
+    found = report(state)
+    assert (found.local_steps, found.positions, found.loss) == (0, 0, ())
+
+
+def test_the_report_names_the_delta_before_anything_is_scored(
+    state: Path, ring: RingWriter, new_trainer: NewTrainer
+) -> None:
+    engine.give_orders(state, local_steps=2)
+    engine.serve(ring, 3)
+    engine.serve(ring, 2, first=50, held_out=True)
+    reported: list[str] = []
+
+    def look(_logger: object, _method: str, entry: EventDict) -> EventDict:
+        if entry["event"] == "held_out_scored":
+            reported.append(report(state).delta_digest)
+        return entry
+
+    with capture_logs(processors=[look]):
+        run_until_idle(new_trainer())
+
+    delta = (state / exchange.delta_file(0)).read_bytes()
+    assert reported == [tensors.content_digest(delta)] * 2
+
+
 def test_held_out_requests_are_never_trained(
     state: Path, ring: RingWriter, new_trainer: NewTrainer
 ) -> None:
@@ -303,3 +343,9 @@ def test_an_unreadable_state_starts_the_round_anew(
 def test_the_reported_loss_is_smooth_and_starts_anew_with_other_depths() -> None:
     assert smoothed((1.0, 2.0), (2.0, 2.0)) == pytest.approx((1.1, 2.0))
     assert smoothed((1.0,), (3.0, 4.0)) == (3.0, 4.0)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_the_reported_loss_leaves_out_what_is_not_finite(value: float) -> None:
+    assert smoothed((1.0, 2.0), (2.0, value)) == (1.0, 2.0)
+    assert smoothed((), (value,)) == ()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,24 @@ def test_a_step_reports_its_positions_and_the_losses_before_it(tmp_path: Path) -
     assert result.losses == pytest.approx(before)
     assert result.positions == (10 - 3) + (14 - 3)
     assert result.gradient_norm > 0.0
+
+
+def test_a_gradient_that_is_not_finite_changes_neither_weights_nor_moments(
+    tmp_path: Path,
+) -> None:
+    step, undisturbed = training(tmp_path), training(tmp_path)
+    poisoned = batch()
+    poisoned.hidden[0] = float("nan")
+    step.run(batch())
+    undisturbed.run(batch())
+
+    result = step.run(poisoned)
+
+    assert result.is_skipped and math.isnan(result.gradient_norm)
+    assert step.run(batch()) == undisturbed.run(batch())
+    weights = undisturbed.head.to_checkpoint()
+    for name, array in step.head.to_checkpoint().items():
+        assert np.array_equal(array, weights[name])
 
 
 def test_one_depth_alone_is_trained_when_only_it_has_weight(tmp_path: Path) -> None:

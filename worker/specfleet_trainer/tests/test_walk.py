@@ -4,13 +4,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from specfleet_trainer.loss import BLOCK_ROWS
 from specfleet_trainer.replay import compare_drafts
 from specfleet_trainer.sequences import Drafts
 from specfleet_trainer.tests.builders import sequence, tiny
-from specfleet_trainer.walk import Walk, step_walk, total, walk
+from specfleet_trainer.walk import Walk, best_tokens, step_walk, total, walk
 
 DEPTHS = 3
 
@@ -57,6 +59,16 @@ def test_the_walk_equals_drafting_after_each_row_in_turn(tmp_path: Path) -> None
             right += 1
         steps, row = steps + 1, row + right + 1
     assert result == Walk(steps, item.rows - 5, tuple(accepted))
+
+
+def test_the_best_tokens_are_those_of_all_logits_together() -> None:
+    random = torch.Generator().manual_seed(3)
+    output = torch.randn(2 * BLOCK_ROWS + 3, 8, generator=random)
+    lm_head = torch.randn(30, 8, generator=random)
+
+    tokens = best_tokens(output, lm_head)
+
+    assert torch.equal(tokens, (output @ lm_head.T).argmax(-1))
 
 
 def test_a_sequence_without_output_walks_nowhere(tmp_path: Path) -> None:

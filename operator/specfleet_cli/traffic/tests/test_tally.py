@@ -41,7 +41,7 @@ def test_a_tally_becomes_a_result() -> None:
     tally = Tally(requests=3, tokens=100, last_answer_at=8.0, readings=list(READINGS))
     tally.errors["HTTP 500"] += 1
 
-    outcome = result("engine", tally, Comparison("control"))
+    outcome = result("engine", tally, Comparison("control", num_others=1))
 
     assert (outcome.tokens_per_second, outcome.errors) == (12.5, {"HTTP 500": 1})
     assert (outcome.acceptance_length, outcome.compared, outcome.different) == (2.5, 0, 0)
@@ -50,12 +50,12 @@ def test_a_tally_becomes_a_result() -> None:
 def test_progress_has_rates_since_the_line_before() -> None:
     tally = Tally(requests=3, tokens=100, readings=list(READINGS))
 
-    line = progress("e", tally, Comparison("c"), before=Tally(tokens=60), seconds=4.0)
+    line = progress("e", tally, Comparison("c", num_others=1), before=Tally(tokens=60), seconds=4.0)
 
     assert (line["tokens_per_second"], line["acceptance_length"]) == (10.0, 3.0)
 
 
 def test_an_engine_without_answers_has_no_rate() -> None:
-    outcome = result("engine", Tally(), Comparison("control"))
+    outcome = result("engine", Tally(), Comparison("control", num_others=1))
 
     assert (outcome.tokens_per_second, outcome.acceptance_length) == (0.0, None)
