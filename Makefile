@@ -17,7 +17,7 @@ export UV_PYTHON_DOWNLOADS := never
 export VLLM_NO_USAGE_STATS := 1
 export DO_NOT_TRACK := 1
 
-.PHONY: help env lock generate format check test test-unit smoke model clean
+.PHONY: help env libnuma lock generate format check test test-unit smoke model clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,9 +35,16 @@ env: $(UV) ## Build or update .venv from the lock (about 6 GB at first: torch an
 	$(UV) pip sync --quiet --python $(BIN)/python --require-hashes --compile-bytecode $(LOCK); \
 	echo "env: installing specfleet itself, editable"; \
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .; \
-	$(BIN)/python -c 'import ctypes; ctypes.CDLL("libnuma.so.1")' 2>/dev/null || \
-		echo "env: vLLM will not start without libnuma.so.1 (Debian and Ubuntu: apt-get install libnuma1)"; \
 	echo "$$wanted" > $(STAMP)
+
+# The one library that vLLM needs and PyPI does not have.
+libnuma: env
+	@has() { $(BIN)/python -c 'import ctypes; ctypes.CDLL("libnuma.so.1")' 2>/dev/null; }; \
+	if has; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "libnuma: installing Debian's libnuma1"; \
+		apt-get update -qq && apt-get install -qq -y --no-install-recommends libnuma1 >/dev/null; fi; \
+	has || { echo "libnuma: vLLM needs libnuma.so.1 (Debian and Ubuntu: apt-get install libnuma1)"; exit 1; }
 
 $(UV): requirements/bootstrap.txt
 	@$(PYTHON) -c 'import platform, sys; sys.exit(not ((3, 11) <= sys.version_info < (3, 14) and platform.system() == "Linux" and platform.machine() == "x86_64"))' || { \
@@ -73,7 +80,7 @@ check: env ## Formatting, lints, types, import contracts, generated files
 	before=$$(digest); $(MAKE) generate; \
 	[ "$$before" = "$$(digest)" ] || { echo "$(GENERATED) was out of date: commit what 'make generate' wrote"; exit 1; }
 
-test: check ## Everything: the checks, the unit tests, the end-to-end tests with a real vLLM
+test: check libnuma ## Everything: the checks, the unit tests, the end-to-end tests with a real vLLM
 	@echo "test: unit"
 	@$(BIN)/python -m pytest -q
 	@echo "test: end to end"
@@ -82,7 +89,7 @@ test: check ## Everything: the checks, the unit tests, the end-to-end tests with
 test-unit: env ## The fast tests only
 	@$(BIN)/python -m pytest -q
 
-smoke: env ## Train and serve one drafter end to end on this machine, with a real vLLM
+smoke: libnuma ## Train and serve one drafter end to end on this machine, with a real vLLM
 	@$(BIN)/python -m e2e.smoke
 
 model: env ## Train the small model of tests and examples again (hours)

@@ -124,6 +124,7 @@ def running_engine(folder: Path, *arguments: str) -> Iterator[Engine]:
     environment = os.environ | {
         "SPECFLEET_ENGINE_SHM_DIRECTORY": str(shm),
         "SPECFLEET_ENGINE_FLEET": "e2e",
+        "SPECFLEET_ENGINE_KEY_TOKENS": "16",
         "VLLM_CPU_KVCACHE_SPACE": "1",
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
         "VLLM_USE_V2_MODEL_RUNNER": "0",

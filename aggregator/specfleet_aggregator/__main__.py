@@ -22,6 +22,7 @@ def main() -> int:
     import structlog
 
     from specfleet_aggregator.server import serve
+    from specfleet_common.store.owner import ForeignStore
 
     structlog.configure(
         processors=[
@@ -33,7 +34,11 @@ def main() -> int:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
-    asyncio.run(serve(settings))
+    try:
+        asyncio.run(serve(settings))
+    except ForeignStore as error:
+        print(f"specfleet_aggregator: {settings.store_directory}: {error}", file=sys.stderr)
+        return 1
     return 0
 
 

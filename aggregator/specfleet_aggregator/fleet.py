@@ -30,6 +30,9 @@ from specfleet_common.wire.messages import (
     WorkerState,
 )
 
+# Agents that lost the aggregator try again at least every four seconds.
+_SETTLE_SECONDS = 5.0
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:
@@ -40,6 +43,11 @@ class Policy:
     orders: TrainingOrders
     lease_seconds: float
     heartbeat_seconds: float
+
+    @property
+    def settle_seconds(self) -> float:
+        """How long workers have to report after a restart before a round may close."""
+        return max(2 * self.heartbeat_seconds, _SETTLE_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +62,8 @@ class Refusals:
 class LineageState:
     """What is known of one lineage; `round` is None until version 0 has been handed in.
 
-    `loaded` says whether the store has told what it has: before, nothing can be concluded.
+    `loaded` says whether the store has told what it has: before, nothing can be concluded. Until
+    `settled_at`, workers that outlived a restart may be missing from `members`.
     """
 
     lineage: Lineage
@@ -64,6 +73,7 @@ class LineageState:
     members: Members = field(default_factory=dict)
     refusals: Mapping[str, Refusals] = field(default_factory=dict)
     store_error: str = ""
+    settled_at: float = 0.0
 
 
 class WrongStock(ValueError):
@@ -134,7 +144,7 @@ def refuse(
 
 def may_close(state: LineageState, policy: Policy, *, now: float) -> str | None:
     """Say why the round may close now, or None while it must stay open or is closing."""
-    if state.round is None or state.round.closing:
+    if state.round is None or state.round.closing or now < state.settled_at:
         return None
     training = len(membership.training(state.members, now=now))
     return close_reason(state.round, policy.round, training=training, now=now)
@@ -163,11 +173,23 @@ def empty(state: LineageState) -> LineageState:
 
 
 def restored(
-    state: LineageState, *, stock: VersionRef, base: VersionRef, taken: int, now: float
+    state: LineageState,
+    *,
+    stock: VersionRef,
+    base: VersionRef,
+    taken: int,
+    now: float,
+    settle_seconds: float = 0.0,
 ) -> LineageState:
     """Return the state with a new round from `base`; `taken` is the highest number in the store."""
-    round_ = open_round(taken, base, now=now)
-    return replace(state, loaded=True, stock=stock, round=round_, store_error="")
+    return replace(
+        state,
+        loaded=True,
+        stock=stock,
+        round=open_round(taken, base, now=now),
+        store_error="",
+        settled_at=now + settle_seconds,
+    )
 
 
 def show(state: LineageState, policy: Policy, *, now: float) -> FleetState:
@@ -183,7 +205,7 @@ def show(state: LineageState, policy: Policy, *, now: float) -> FleetState:
         stable=state.stock,
         deltas=len(round_.deltas) if round_ else 0,
         quorum=quorum(policy.round, training=training),
-        reason=_reason(state, policy, training=training),
+        reason=_reason(state, policy, training=training, now=now),
         live_workers=len(live),
         training_workers=training,
         round_seconds=max(0.0, now - round_.opened_at) if round_ else 0.0,
@@ -195,9 +217,10 @@ def show(state: LineageState, policy: Policy, *, now: float) -> FleetState:
     )
 
 
-def _reason(state: LineageState, policy: Policy, *, training: int) -> str:
+def _reason(state: LineageState, policy: Policy, *, training: int, now: float) -> str:
     if state.round is not None:
-        return open_reason(state.round, policy.round, training=training)
+        reason = open_reason(state.round, policy.round, training=training)
+        return f"{reason}, more may return after the restart" if now < state.settled_at else reason
     if not state.loaded:
         return "waiting for the store"
     return "waiting for the stock drafter of a worker"

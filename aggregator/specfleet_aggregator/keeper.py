@@ -145,6 +145,12 @@ class Keeper:
             raise StoreError(f"version 0 of lineage {self._state.lineage.id} did not appear")
         return version
 
+    def doubt(self, number: int, error: DamagedVersion) -> None:
+        """Have the store asked again when the version that proved damaged is the round's base."""
+        round_ = self._state.round
+        if round_ is not None and round_.base.number == number and not self._busy.locked():
+            self._store_failed(error, fleet.unloaded)
+
     def is_due(self) -> bool:
         """Return whether `advance` has something to do now."""
         now = self._around.monotonic()
@@ -171,16 +177,25 @@ class Keeper:
             except DamagedVersion as error:
                 self._store_failed(error, fleet.unloaded)
             except StoreError as error:
-                self._store_failed(error, fleet.reopened)
+                self._store_failed(error, await self._after_failed_close())
 
     def close(self) -> None:
         """Free the space of uploads; workers send them again to whoever comes next."""
         self._drop_uploads()
 
     async def _load(self) -> None:
-        self._start_from(await asyncio.to_thread(publishing.load, self._around.store, self._ledger))
+        policy = self._around.policy
+        base = await asyncio.to_thread(
+            publishing.load, self._around.store, self._ledger, fleet=policy.fleet
+        )
+        if base is None and self._state.stock is not None:
+            raise StoreError(
+                f"lineage {self._state.lineage.id} had versions, the store has none now: "
+                "is its directory mounted?"
+            )
+        self._start_from(base, settle_seconds=policy.settle_seconds)
 
-    def _start_from(self, base: Base | None) -> None:
+    def _start_from(self, base: Base | None, *, settle_seconds: float = 0.0) -> None:
         self._failures = 0
         self._drop_uploads()
         self._base = base
@@ -194,6 +209,7 @@ class Keeper:
                 base=base.ref,
                 taken=base.taken,
                 now=self._around.monotonic(),
+                settle_seconds=settle_seconds,
             )
         )
         for damage in base.damage:
@@ -217,6 +233,7 @@ class Keeper:
             self._ledger,
             lineage,
             data,
+            fleet=self._around.policy.fleet,
             now=self._around.wall(),
         )
         if published is None:
@@ -262,6 +279,13 @@ class Keeper:
             seconds=round(now - round_.opened_at, 3),
         )
         self._start_from(published)
+
+    async def _after_failed_close(self) -> Callable[[LineageState, str], LineageState]:
+        """Say how to go on: a version that exists in spite of the failure has closed the round."""
+        base = self._base
+        assert base is not None
+        exists = await asyncio.to_thread(publishing.next_exists, self._around.store, base)
+        return fleet.unloaded if exists else fleet.reopened
 
     def _store_failed(
         self, error: StoreError, after: Callable[[LineageState, str], LineageState]

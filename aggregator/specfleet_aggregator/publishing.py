@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from specfleet_common.diloco.combine import mean
 from specfleet_common.diloco.outer import outer_step
 from specfleet_common.lineage import Lineage, Shapes
-from specfleet_common.store import versions
-from specfleet_common.store.base import Store
+from specfleet_common.store import owner, versions
+from specfleet_common.store.base import Store, StoreError
 from specfleet_common.store.ledger import Ledger, VersionPublished
 from specfleet_common.store.manifest import FORMAT, Manifest
 from specfleet_common.store.versions import DamagedVersion
@@ -46,11 +46,12 @@ def reference(manifest: Manifest) -> VersionRef:
     return VersionRef(manifest.number, manifest.drafter.digest, manifest.drafter.size_bytes)
 
 
-def load(store: Store, ledger: Ledger) -> Base | None:
+def load(store: Store, ledger: Ledger, *, fleet: str) -> Base | None:
     """Return what a lineage has in the store, None when it has no version.
 
     Its newest version enters the ledger in case its publisher died just before.
     """
+    owner.check(store, fleet)
     found = versions.find(store, ledger.lineage_id)
     if found.taken is None:
         return None
@@ -68,9 +69,10 @@ def load(store: Store, ledger: Ledger) -> Base | None:
 
 
 def publish_stock(
-    store: Store, ledger: Ledger, lineage: Lineage, data: memoryview, *, now: float
+    store: Store, ledger: Ledger, lineage: Lineage, data: memoryview, *, fleet: str, now: float
 ) -> Base | None:
     """Write version 0; None when another aggregator has just done so."""
+    owner.claim(store, fleet)
     tensors = decode(data)
     drafter = versions.write_drafter(store, lineage.id, 0, tensors, dtype=lineage.dtype)
     manifest = Manifest(
@@ -132,6 +134,16 @@ def publish_next(
         return None
     _record(ledger, manifest)
     return Base(manifest, stock=base.stock, taken=number, shapes=base.shapes)
+
+
+def next_exists(store: Store, base: Base) -> bool:
+    """Say whether the version after `base` exists; False while the store cannot tell."""
+    try:
+        return versions.read_manifest(store, base.manifest.lineage.id, base.taken + 1) is not None
+    except DamagedVersion:
+        return True
+    except StoreError:
+        return False
 
 
 def _record(ledger: Ledger, manifest: Manifest) -> None:

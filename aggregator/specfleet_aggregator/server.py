@@ -20,8 +20,9 @@ from specfleet_aggregator.round import RoundPolicy
 from specfleet_aggregator.service import AggregatorService
 from specfleet_aggregator.settings import Settings
 from specfleet_common.exchange import write_file
-from specfleet_common.store.base import Store
+from specfleet_common.store.base import Store, StoreError
 from specfleet_common.store.directory import DirectoryStore
+from specfleet_common.store.owner import ForeignStore, claim
 from specfleet_common.wire.messages import TrainingOrders
 from specfleet_common.wire.v1.specfleet_pb2_grpc import add_AggregatorServicer_to_server
 
@@ -37,11 +38,13 @@ log = structlog.get_logger()
 
 
 async def serve(settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT."""
+    """Serve until SIGTERM or SIGINT; ForeignStore when the store is another fleet's."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with running(settings, DirectoryStore(settings.store_directory)) as port:
+    store = DirectoryStore(settings.store_directory)
+    await asyncio.to_thread(_claim, store, settings.fleet)
+    async with running(settings, store) as port:
         if settings.port_file is not None:
             write_file(settings.port_file, str(port).encode())
         await stop.wait()
@@ -54,21 +57,22 @@ async def running(settings: Settings, store: Store) -> AsyncIterator[int]:
     registry = CollectorRegistry()
     metrics = AggregatorMetrics(registry, fleet=settings.fleet)
     server = grpc.aio.server(options=_OPTIONS)
-    with _metrics_server(settings, registry):
-        async with asyncio.TaskGroup() as tasks:
-            service = AggregatorService(_surroundings(settings, store, metrics), tasks)
-            ticking = tasks.create_task(service.tick())
-            await service.load()
-            add_AggregatorServicer_to_server(service, server)
-            port = server.add_insecure_port(settings.listen)
-            await server.start()
-            log.info("aggregator_started", fleet=settings.fleet, port=port)
-            try:
+    async with asyncio.TaskGroup() as tasks:
+        service = AggregatorService(_surroundings(settings, store, metrics), tasks)
+        ticking = tasks.create_task(service.tick())
+        await service.load()
+        add_AggregatorServicer_to_server(service, server)
+        port = server.add_insecure_port(settings.listen)
+        await server.start()
+        log.info("aggregator_started", fleet=settings.fleet, port=port)
+        try:
+            # Whoever can read the metrics takes the service for ready.
+            with _metrics_server(settings, registry):
                 yield port
-            finally:
-                ticking.cancel()
-                await server.stop(_GRACE_SECONDS)
-        service.close()
+        finally:
+            ticking.cancel()
+            await server.stop(_GRACE_SECONDS)
+    service.close()
 
 
 def policy(settings: Settings) -> Policy:
@@ -105,6 +109,16 @@ def _surroundings(
         wall=time.time,
         changed=changed,
     )
+
+
+def _claim(store: Store, fleet: str) -> None:
+    """Claim the store; one that fails is asked again before anything is written to it."""
+    try:
+        claim(store, fleet)
+    except ForeignStore:
+        raise
+    except StoreError as error:
+        log.warning("store_failed", reason=str(error))
 
 
 @contextmanager

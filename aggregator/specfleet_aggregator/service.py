@@ -19,6 +19,7 @@ from specfleet_aggregator.spool import Spooled
 from specfleet_common.lineage import Lineage
 from specfleet_common.store import versions
 from specfleet_common.store.base import StoreError
+from specfleet_common.store.versions import DamagedVersion
 from specfleet_common.wire import codec
 from specfleet_common.wire.chunks import MAX_PAYLOAD_BYTES, Assembly, split
 from specfleet_common.wire.codec import WireError
@@ -122,7 +123,13 @@ class AggregatorService(AggregatorServicer):
         """Send one version."""
         async with _failures(context):
             lineage_id = codec.decode_lineage_id(request.lineage_id)
-            found = await asyncio.to_thread(self._version, lineage_id, request.number)
+            try:
+                found = await asyncio.to_thread(self._version, lineage_id, request.number)
+            except DamagedVersion as error:
+                keeper = self._keepers.get(lineage_id)
+                if keeper is not None:
+                    keeper.doubt(request.number, error)
+                raise
             if found is None:
                 reason = f"version {request.number} of lineage {lineage_id} does not exist"
                 await context.abort(grpc.StatusCode.NOT_FOUND, reason)

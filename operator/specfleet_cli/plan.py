@@ -223,6 +223,7 @@ def _engine(
         "FOLLOW_REQUESTS": str(capture.follow_requests),
         "MAX_TOKENS": str(capture.max_tokens),
         "HOLDOUT_PERCENT": str(capture.holdout_percent),
+        "KEY_TOKENS": str(capture.key_tokens),
     }
     return ProcessPlan(
         name=f"engine-{name}",

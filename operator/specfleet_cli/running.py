@@ -118,8 +118,9 @@ class Run:
             await asyncio.gather(
                 *(kept[process.name] for process in self._plan.processes if process.kind is kind)
             )
-        for task in (told, showing, reaping):
-            task.cancel()
+        told.cancel()
+        showing.cancel()
+        reaping.cancel()
         await asyncio.gather(told, showing, reaping, watching, return_exceptions=True)
         for task in done:
             task.result()

@@ -39,7 +39,7 @@ OUTPUT_TOKENS = 96
 HOLDOUT_EVERY = 10
 STOCK_LANGUAGES = ("en", "py")
 SEQUENCES_PER_STEP = 16
-PEAK_LEARNING_RATE = 1e-3
+PEAK_LEARNING_RATE = 3e-3
 
 MODEL_CONFIG = CONFIG | {
     "architectures": ["MiMoForCausalLM"],
@@ -128,7 +128,7 @@ def main() -> None:
     parser.add_argument("--texts", type=Path, default=Path("examples/text"))
     parser.add_argument("--target", type=Path, required=True, help="folder that target.py wrote")
     parser.add_argument("--out", type=Path, default=Path("examples/tiny-mimo"))
-    parser.add_argument("--steps", type=int, default=900)
+    parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from specfleet_aggregator.tests.builders import (
     LINEAGE,
@@ -24,6 +26,7 @@ from specfleet_aggregator.tests.builders import (
 from specfleet_common.store.base import StoreError
 from specfleet_common.store.directory import DirectoryStore
 from specfleet_common.store.ledger import Ledger
+from specfleet_common.store.owner import claim
 from specfleet_common.tensors import content_digest, encode
 from specfleet_common.wire.client import AggregatorClient, Refused, Unreachable
 from specfleet_common.wire.messages import FleetState, Outcome
@@ -32,26 +35,27 @@ _DEADLINE_SECONDS = 30.0
 
 
 class FlakyStore:
-    """A directory store that fails while `broken` says why."""
+    """A directory store that fails for paths with `where` in them while `broken` says why."""
 
     def __init__(self, root: Path) -> None:
         self.broken = ""
+        self.where = ""
         self._whole = DirectoryStore(root)
 
     def read(self, path: str) -> memoryview | None:
-        self._check()
+        self._check(path)
         return self._whole.read(path)
 
     def create(self, path: str, parts: Iterable[bytes | memoryview]) -> bool:
-        self._check()
+        self._check(path)
         return self._whole.create(path, parts)
 
     def list(self, path: str) -> list[str]:
-        self._check()
+        self._check(path)
         return self._whole.list(path)
 
-    def _check(self) -> None:
-        if self.broken:
+    def _check(self, path: str) -> None:
+        if self.broken and self.where in path:
             raise StoreError(self.broken)
 
 
@@ -68,11 +72,11 @@ async def on_a_flaky_store(
         yield store, FakeWorker(client, directory)
 
 
-async def state_with_error(client: AggregatorClient) -> FleetState:
-    """Watch until the store's failure shows."""
+async def state_with_error(client: AggregatorClient, error: str = "") -> FleetState:
+    """Watch until a failure of the store shows."""
     states = client.watch_state()
     async for state in states:
-        if state.store_error:
+        if state.store_error and error in state.store_error:
             await states.aclose()
             return state
     raise AssertionError("the stream ended")
@@ -109,6 +113,16 @@ async def test_a_store_that_is_down_at_the_start_is_asked_again(tmp_path: Path) 
     assert after.base is not None
 
 
+async def test_nothing_is_written_to_the_store_of_another_fleet(tmp_path: Path) -> None:
+    claim(DirectoryStore(tmp_path / "store"), "other")
+
+    async with on_a_flaky_store(tmp_path) as (_, worker):
+        with pytest.raises(Unreachable, match="belongs to fleet other, this is fleet fleet"):
+            await worker.put_stock()
+
+    assert [path.name for path in (tmp_path / "store").iterdir()] == ["owner.json"]
+
+
 async def test_a_damaged_version_is_replaced_by_the_one_before_under_a_new_number(
     tmp_path: Path,
 ) -> None:
@@ -130,6 +144,121 @@ async def test_a_damaged_version_is_replaced_by_the_one_before_under_a_new_numbe
     assert (back.base.number, back.round) == (0, 1)
     assert after.base is not None
     assert (after.base.number, after.round) == (2, 2)
+
+
+async def test_a_version_damaged_after_publication_is_given_up_when_a_pull_finds_out(
+    tmp_path: Path,
+) -> None:
+    async with asyncio.timeout(_DEADLINE_SECONDS), aggregator(tmp_path) as client:
+        worker = FakeWorker(client, tmp_path)
+        await joined(worker)
+        await worker.push(drafter(0.5))
+        await at_version(worker, 1)
+        (lost,) = (tmp_path / "store" / LINEAGE.id / "versions" / "1").glob("drafter*")
+        lost.unlink()
+        with pytest.raises(Unreachable, match="is missing"):
+            await worker.pull(1)
+        back = await at_version(worker, 0)
+
+    assert back.base is not None
+    assert (back.base.number, back.round) == (0, 1)
+
+
+async def test_a_damaged_version_that_no_round_starts_from_disturbs_none(tmp_path: Path) -> None:
+    async with asyncio.timeout(_DEADLINE_SECONDS), aggregator(tmp_path) as client:
+        worker = FakeWorker(client, tmp_path)
+        await joined(worker)
+        await worker.push(drafter(0.5))
+        before = await at_version(worker, 1)
+        (lost,) = (tmp_path / "store" / LINEAGE.id / "versions" / "0").glob("drafter*")
+        lost.unlink()
+        with pytest.raises(Unreachable, match="is missing"):
+            await worker.pull(0)
+        after = await worker.heartbeat()
+
+    assert (after.base, after.round) == (before.base, before.round)
+
+
+async def test_a_store_whose_directory_was_away_is_read_again(tmp_path: Path) -> None:
+    store, away = tmp_path / "store", tmp_path / "away"
+    async with asyncio.timeout(_DEADLINE_SECONDS), aggregator(tmp_path) as client:
+        worker = FakeWorker(client, tmp_path)
+        before = await joined(worker)
+        store.rename(away)
+        await worker.push(drafter(0.5))
+        await state_with_error(client, "is its directory mounted?")
+        away.rename(store)
+        after = await at_version(worker, 0)
+
+    assert (after.base, after.round) == (before.base, before.round)
+
+
+async def test_a_version_whose_ledger_entry_failed_has_closed_its_round(tmp_path: Path) -> None:
+    with capture_logs() as logs:
+        async with on_a_flaky_store(tmp_path) as (store, worker):
+            await joined(worker)
+            store.where, store.broken = "/ledger/", "disk is full"
+            await worker.push(drafter(0.5))
+            await state_with_error(worker.client)
+            late = await FakeWorker(worker.client, tmp_path, "late").push_bytes(
+                encode(drafter(0.25)), 0, 0
+            )
+            store.broken = ""
+            await at_version(worker, 1)
+
+    assert late.outcome is Outcome.STALE
+    assert "version_taken" not in [entry["event"] for entry in logs]
+    entries = Ledger(DirectoryStore(tmp_path / "store"), LINEAGE.id).entries()
+    assert [entry.number for entry in entries] == [0, 1]
+
+
+async def test_the_first_worker_back_after_a_restart_does_not_close_the_round_alone(
+    tmp_path: Path,
+) -> None:
+    async with asyncio.timeout(_DEADLINE_SECONDS):
+        async with aggregator(tmp_path) as client:
+            await joined(FakeWorker(client, tmp_path))
+        async with aggregator(tmp_path) as client:
+            workers = [FakeWorker(client, tmp_path, name) for name in "abcde"]
+            replies = []
+            for worker in workers:
+                await joined(worker)
+                replies.append(await worker.push(drafter(0.5)))
+            await at_version(workers[0], 1)
+
+    assert {reply.outcome for reply in replies} == {Outcome.ACCEPTED}
+    entries = Ledger(DirectoryStore(tmp_path / "store"), LINEAGE.id).entries()
+    assert [entry.deltas for entry in entries] == [0, 5]
+
+
+class WatchingStore(DirectoryStore):
+    """Notes, whenever it is listed, whether a port answers."""
+
+    def __init__(self, root: Path, port: int) -> None:
+        super().__init__(root)
+        self._port = port
+        self.answers: list[bool] = []
+
+    def list(self, path: str) -> list[str]:
+        self.answers.append(answers(self._port))
+        return super().list(path)
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+async def test_metrics_are_served_only_once_calls_are(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    store = WatchingStore(tmp_path / "store", port)
+
+    async with serving(settings(tmp_path, metrics_port=port), store):
+        after = answers(port)
+
+    assert store.answers == [False]
+    assert after
 
 
 async def test_a_publisher_that_died_before_the_ledger_is_made_up_for(tmp_path: Path) -> None:

@@ -68,6 +68,27 @@ def test_deltas_still_count_after_the_store_has_failed() -> None:
     assert fleet.accept(state, header("b"))[1].outcome is Outcome.ACCEPTED
 
 
+def test_a_round_cannot_close_before_workers_had_time_to_return_after_a_restart() -> None:
+    rules = policy(minimum=1)
+    state = fleet.restored(
+        LineageState(LINEAGE), stock=STOCK, base=STOCK, taken=0, now=10.0, settle_seconds=5.0
+    )
+    state, _ = fleet.heartbeat(state, beat("a"), rules, now=11.0)
+    state, _ = fleet.accept(state, header("a"))
+
+    early = fleet.may_close(state, rules, now=14.9)
+    alone = fleet.may_close(state, rules, now=15.0)
+    for worker in "bcde":
+        state, _ = fleet.heartbeat(state, beat(worker), rules, now=14.0)
+    among_five = fleet.may_close(state, rules, now=15.0)
+
+    assert early is None
+    assert alone == "1 deltas reached the quorum of 1"
+    assert among_five is None
+    assert "more may return" in fleet.show(state, rules, now=14.0).reason
+    assert fleet.show(state, rules, now=15.0).reason == "1 of 3 deltas, 5 live workers train"
+
+
 def test_a_refused_delta_is_noted_against_its_worker_only() -> None:
     state, _ = fleet.heartbeat(lineage_at(), beat("a"), policy(), now=0.0)
     state, _ = fleet.heartbeat(state, beat("b"), policy(), now=0.0)

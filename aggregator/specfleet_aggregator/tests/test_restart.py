@@ -89,6 +89,29 @@ async def test_a_killed_aggregator_goes_on_with_the_version_it_had(tmp_path: Pat
     assert serving_seconds <= _SERVING_SECONDS
 
 
+def test_the_store_of_another_fleet_ends_the_process_with_a_sentence(tmp_path: Path) -> None:
+    with process(tmp_path) as (_, port_file):
+        port_of(port_file)
+    environment = {
+        **os.environ,
+        "SPECFLEET_AGGREGATOR_FLEET": "other",
+        "SPECFLEET_AGGREGATOR_STORE_DIRECTORY": str(tmp_path / "store"),
+    }
+
+    result = subprocess.run(
+        [sys.executable, "-m", "specfleet_aggregator"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert result.returncode == 1
+    assert "belongs to fleet fleet, this is fleet other" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 def test_sigterm_ends_the_process_at_once_and_without_error(tmp_path: Path) -> None:
     with process(tmp_path) as (child, port_file):
         port_of(port_file)

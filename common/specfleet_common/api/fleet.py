@@ -131,6 +131,11 @@ class Capture(Resource):
     max_tokens: Annotated[int, Field(ge=16, le=1 << 20)] = Field(
         default=2048, description="Tokens recorded of one request, prompt and output together."
     )
+    key_tokens: Annotated[int, Field(ge=1, le=1_048_576)] = Field(
+        default=256,
+        description="Prompts whose first so many tokens are the same count as one conversation, "
+        "which is held out or trained on as a whole. More than a common system prompt has.",
+    )
     holdout_percent: Annotated[int, Field(ge=0, le=90)] = Field(
         default=10, description="Share of conversations that is measured and never trained on."
     )

@@ -29,6 +29,14 @@ def child(guard: Guard, tmp_path: Path) -> Child:
     return child
 
 
+@pytest.fixture
+def orphan() -> int:
+    """Return what has ended and is no subprocess: as foreign to this process as an orphan."""
+    pid = os.posix_spawn(sys.executable, ENDS, os.environ)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    return pid
+
+
 async def test_stopping_a_process_that_has_just_ended_is_no_mistake(child: Child) -> None:
     await child.stop(grace_seconds=5.0)
 
@@ -36,12 +44,8 @@ async def test_stopping_a_process_that_has_just_ended_is_no_mistake(child: Child
 
 
 async def test_orphans_are_reaped_and_exit_codes_of_children_are_kept(
-    child: Child, guard: Guard
+    child: Child, orphan: int, guard: Guard
 ) -> None:
-    # Not by subprocess: to this process it is as foreign as an orphan.
-    orphan = os.posix_spawn(sys.executable, ENDS, os.environ)
-    os.waitid(os.P_PID, orphan, os.WEXITED | os.WNOWAIT)
-
     guard.reap()
 
     assert not Path(f"/proc/{orphan}").exists()

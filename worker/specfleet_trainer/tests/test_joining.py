@@ -154,8 +154,9 @@ def test_the_oldest_request_is_forgotten_when_too_many_rows_are_held() -> None:
 
 def test_requests_whose_rows_and_end_were_lost_are_forgotten_as_well() -> None:
     joiner = Joiner(max_rows=100, max_open_rows=10)
-    for record in (*(begin(serial) for serial in range(11)), step((0, 0, 4), (10, 0, 4))):
-        joiner.add(record)
+    for serial in range(11):
+        joiner.add(begin(serial))
+    joiner.add(step((0, 0, 4), (10, 0, 4)))
 
     ended = [joiner.add(End(serial, 5, "finished")) for serial in (0, 10)]
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import grpc
 import grpc.aio
 import pytest
 
@@ -14,10 +15,6 @@ from specfleet_common.lineage import Lineage
 from specfleet_common.wire.client import AggregatorClient, Unreachable
 from specfleet_common.wire.messages import DeltaHeader
 from specfleet_common.wire.v1 import specfleet_pb2 as pb
-from specfleet_common.wire.v1.specfleet_pb2_grpc import (
-    AggregatorServicer,
-    add_AggregatorServicer_to_server,
-)
 
 DEADLINE_SECONDS = 20.0
 UNREADABLE = Path("/proc/self/mem")
@@ -45,33 +42,27 @@ async def push_delta(client: AggregatorClient, source: Path) -> object:
     return await client.push_delta(header, source)
 
 
-class SilentAggregator(AggregatorServicer):
+class SilentAggregator:
     """Takes whatever is uploaded and never answers."""
 
     def __init__(self) -> None:
         self.received = asyncio.Event()
 
-    async def PutStock(
-        self, request_iterator: AsyncIterator[pb.StockChunk], context: object
-    ) -> pb.PutStockReply:
-        return await self._receive(request_iterator)
-
-    async def PushDelta(
-        self, request_iterator: AsyncIterator[pb.DeltaChunk], context: object
-    ) -> pb.PutStockReply:
-        return await self._receive(request_iterator)
-
-    async def _receive(self, chunks: AsyncIterator[object]) -> pb.PutStockReply:
+    async def receive(self, chunks: AsyncIterator[bytes], context: object) -> bytes:
         async for _ in chunks:
             self.received.set()
-        return await asyncio.get_running_loop().create_future()
+        await asyncio.Event().wait()
+        return b""
 
 
 @asynccontextmanager
 async def connected() -> AsyncIterator[tuple[AggregatorClient, SilentAggregator]]:
     """Run a server, and return a client of it and what receives the calls."""
     server, aggregator = grpc.aio.server(), SilentAggregator()
-    add_AggregatorServicer_to_server(aggregator, server)
+    upload = grpc.stream_unary_rpc_method_handler(aggregator.receive)
+    handlers = {"PutStock": upload, "PushDelta": upload}
+    service = pb.DESCRIPTOR.services_by_name["Aggregator"].full_name
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, handlers),))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     try:
