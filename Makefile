@@ -92,9 +92,10 @@ test-unit: env ## The fast tests only
 smoke: libnuma ## Train and serve one drafter end to end on this machine, with a real vLLM
 	@$(BIN)/python -m e2e.smoke
 
-model: env ## Train the small model of tests and examples again (hours)
+model: env libnuma ## Train the small model of tests and examples again (an hour or two)
 	@$(BIN)/python tools/tiny_model/target.py --out build/small-model
 	@$(BIN)/python tools/tiny_model/stock_head.py --target build/small-model
+	@$(BIN)/python tools/tiny_model/measure.py
 
 clean: ## Remove everything that the other targets installed or built
 	@rm -rf .venv .venv-gen .tools .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist out

@@ -12,7 +12,7 @@ import time
 import urllib.request
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from specfleet_trainer.sequences import Sequence as Rows
 ROOT = Path(__file__).resolve().parent.parent
 MODEL = ROOT / "examples/tiny-mimo"
 START_SECONDS = 300
+STOP_SECONDS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,11 @@ def running_engine(folder: Path, *arguments: str) -> Iterator[Engine]:
             time.sleep(0.5)
         yield engine
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(STOP_SECONDS)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 

@@ -35,6 +35,7 @@ from specfleet_common.lineage import short
 
 ROOT = Path(__file__).resolve().parent.parent
 MANIFEST = ROOT / "examples/fleet.yaml"
+MANIFEST_COPY = "fleet.yaml"
 TEXTS = ROOT / "examples/text/hi.jsonl"
 
 READY_WITHIN_SECONDS = 240.0
@@ -68,7 +69,12 @@ class Story:
 def main() -> int:
     """Run the story, print and write the report; return 0 when every check passed."""
     options = parse(sys.argv[1:])
-    shutil.rmtree(options.out, ignore_errors=True)
+    if options.out.exists():
+        if not (options.out / MANIFEST_COPY).is_file():
+            raise SystemExit(
+                f"--out: {options.out} is not of an earlier smoke run, it stays as it is"
+            )
+        shutil.rmtree(options.out)
     options.out.mkdir(parents=True)
     manifest = write_manifest(options)
     with running(manifest, options.out) as process:
@@ -111,7 +117,7 @@ def write_manifest(options: Options) -> Path:
     for cohort in spec["cohorts"]:
         if cohort["train"]:
             cohort["replicas"] = options.training_engines
-    path = options.out / "fleet.yaml"
+    path = options.out / MANIFEST_COPY
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
     return path
 

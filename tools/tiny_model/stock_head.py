@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import shutil
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -204,8 +203,7 @@ def write_model(
     out: Path, weights: dict[str, torch.Tensor], tokenizer: Path, figures: dict[str, Any]
 ) -> None:
     """Write a folder that vLLM and transformers can load."""
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
+    out.mkdir(parents=True, exist_ok=True)
     PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer.from_file(str(tokenizer)),
         eos_token="<|endoftext|>",

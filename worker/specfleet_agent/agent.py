@@ -19,7 +19,6 @@ from specfleet_agent.instruments import Instruments, Mirror, Reading
 from specfleet_agent.link import Link
 from specfleet_agent.loops import Loops
 from specfleet_agent.observing import Observer
-from specfleet_agent.reaping import adopt_orphans, reap
 from specfleet_agent.settings import Settings
 from specfleet_agent.situation import Worker
 from specfleet_agent.supervising import Supervisor
@@ -27,6 +26,7 @@ from specfleet_agent.supervision import Limits
 from specfleet_agent.trainer_process import TrainerProcess
 from specfleet_agent.volume import Volume
 from specfleet_common.exchange import write_file
+from specfleet_common.reaping import adopt_orphans, reap
 from specfleet_common.wire.client import AggregatorClient
 
 log = structlog.get_logger()
@@ -97,7 +97,8 @@ async def run(settings: Settings, environment: Mapping[str, str]) -> int:
             return READING_SECONDS
 
         async def reap_ended() -> float:
-            reap(None if process is None else process.handle)
+            handle = None if process is None else process.handle
+            reap(() if handle is None else (handle,))
             return REAP_SECONDS
 
         tasks = [

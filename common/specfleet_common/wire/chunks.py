@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from pathlib import Path
 from typing import BinaryIO
 
 from specfleet_common.wire.codec import WireError
@@ -17,13 +16,6 @@ def split(data: bytes | memoryview) -> Iterator[bytes]:
     """Return the bytes in chunks of at most 1 MiB."""
     view = memoryview(data).cast("B")
     return (bytes(view[at : at + CHUNK_BYTES]) for at in range(0, len(view), CHUNK_BYTES))
-
-
-def split_file(path: Path) -> Iterator[bytes]:
-    """Return a file's bytes in chunks of at most 1 MiB, reading one at a time."""
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK_BYTES):
-            yield chunk
 
 
 class Assembly:

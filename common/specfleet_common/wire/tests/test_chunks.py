@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 
 import pytest
 
-from specfleet_common.wire.chunks import CHUNK_BYTES, Assembly, split, split_file
+from specfleet_common.wire.chunks import CHUNK_BYTES, Assembly, split
 from specfleet_common.wire.codec import WireError
 
 
@@ -24,14 +23,6 @@ def test_assembling_undoes_splitting(size_bytes: int) -> None:
     assembly.finish()
 
     assert target.getvalue() == data
-
-
-def test_a_file_is_split_like_its_bytes(tmp_path: Path) -> None:
-    data = bytes(range(256)) * 8192
-    path = tmp_path / "file"
-    path.write_bytes(data)
-
-    assert list(split_file(path)) == list(split(data))
 
 
 @pytest.mark.parametrize("size_bytes", [0, 11])
