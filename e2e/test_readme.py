@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from e2e.smoke import FILE_NAME, ROOT, ready
+from e2e.smoke import ROOT, ready
+from specfleet_cli.endpoints import FILE_NAME
 
 STOP_SECONDS = 40
 

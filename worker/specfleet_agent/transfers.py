@@ -130,8 +130,9 @@ def held(worker: Worker, seen: Situation) -> VersionRef | None:
 def _attempt(answer: HeartbeatReply, files: Files, pushed: Pushed | None) -> int:
     """Return the attempt at the open round: one more when the delta of the last was refused."""
     orders, report = files.orders, files.report
-    if report is not None and pushed is not None and report.delta_round == answer.round:
-        if pushed.outcome is Outcome.REFUSED and pushed.digest == report.delta_digest:
+    if report is not None and pushed is not None:
+        was_refused = (report.delta_digest, Outcome.REFUSED) == (pushed.digest, pushed.outcome)
+        if was_refused and report.delta_round == answer.round:
             return report.attempt + 1
     is_same_round = orders is not None and orders.round == answer.round
     return orders.attempt if orders is not None and is_same_round else 0
