@@ -12,8 +12,9 @@ LOCK := requirements/dev.txt
 STAMP := .venv/.installed
 GENERATED := common/specfleet_common/wire/v1
 
-# uv uses this machine's Python and never downloads one; vLLM started by a test reports its usage to nobody.
+# uv uses this machine's Python and certificates; vLLM started by a test reports its usage to nobody.
 export UV_PYTHON_DOWNLOADS := never
+export UV_SYSTEM_CERTS := 1
 export VLLM_NO_USAGE_STATS := 1
 export DO_NOT_TRACK := 1
 
