@@ -10,6 +10,8 @@ BIN := .venv/bin
 UV := .tools/bin/uv
 LOCK := requirements/dev.txt
 STAMP := .venv/.installed
+# training engines of `make smoke`
+ENGINES ?= 1
 GENERATED := common/specfleet_common/wire/v1
 
 # uv uses this machine's Python and certificates; vLLM started by a test reports its usage to nobody.
@@ -91,7 +93,7 @@ test-unit: env ## The fast tests only
 	@$(BIN)/python -m pytest -q
 
 smoke: libnuma ## Train and serve one drafter end to end on this machine, with a real vLLM
-	@$(BIN)/python -m e2e.smoke
+	@$(BIN)/python -m e2e.smoke --engines $(ENGINES)
 
 model: env libnuma ## Train the small model of tests and examples again (an hour or two)
 	@$(BIN)/python tools/tiny_model/target.py --out build/small-model
