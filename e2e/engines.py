@@ -26,7 +26,7 @@ from specfleet_trainer.sequences import Sequence as Rows
 
 ROOT = Path(__file__).resolve().parent.parent
 MODEL = ROOT / "examples/tiny-mimo"
-START_SECONDS = 300
+START_SECONDS = 480
 STOP_SECONDS = 20
 
 

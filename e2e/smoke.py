@@ -38,7 +38,7 @@ MANIFEST = ROOT / "examples/fleet.yaml"
 MANIFEST_COPY = "fleet.yaml"
 TEXTS = ROOT / "examples/text/hi.jsonl"
 
-READY_WITHIN_SECONDS = 240.0
+READY_WITHIN_SECONDS = 480.0
 STOP_WITHIN_SECONDS = 60.0
 SHORTEST_TRAFFIC_SECONDS = 75.0
 
@@ -97,7 +97,7 @@ def parse(arguments: Sequence[str]) -> Options:
         "--kill", default="", metavar="LIST", help=f"kill -9 some of {','.join(VICTIMS)}"
     )
     parser.add_argument(
-        "--seconds", type=float, default=150.0, help="longest time of traffic, default %(default)s"
+        "--seconds", type=float, default=240.0, help="longest time of traffic, default %(default)s"
     )
     parser.add_argument("--keep", action="store_true", help="leave the fleet running")
     given = parser.parse_args(arguments)

@@ -19,21 +19,11 @@ def main() -> int:
 
     import asyncio
 
-    import structlog
-
     from specfleet_aggregator.server import serve
     from specfleet_common.store.owner import ForeignStore
+    from specfleet_common.telemetry import logs
 
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
-    )
+    logs.configure()
     try:
         asyncio.run(serve(settings))
     except ForeignStore as error:

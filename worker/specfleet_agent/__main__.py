@@ -20,20 +20,10 @@ def main() -> int:
     import asyncio
     import os
 
-    import structlog
-
     from specfleet_agent.agent import run
+    from specfleet_common.telemetry import logs
 
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
-    )
+    logs.configure()
     return asyncio.run(run(settings, os.environ))
 
 

@@ -8,26 +8,23 @@ import sys
 
 def main() -> int:
     """Check the settings and tie the process to its parent first, import torch second."""
+    from pydantic import ValidationError
+
     from specfleet_trainer.lifeline import end_with_parent
     from specfleet_trainer.settings import Settings
 
-    settings = Settings()  # type: ignore[call-arg]  # the environment has the arguments
+    try:
+        settings = Settings.model_validate({})
+    except ValidationError as error:
+        print(f"specfleet_trainer: settings are wrong: {error}", file=sys.stderr)
+        return 2
     if not end_with_parent(settings.parent_pid or os.getppid()):
         return 0
 
-    import structlog
-
+    from specfleet_common.telemetry import logs
     from specfleet_trainer.loop import run
 
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+    logs.configure()
     return run(settings)
 
 

@@ -137,5 +137,5 @@ def test_a_wrong_setting_is_told_before_torch_is_imported(environment: dict[str,
         check=False,
     )
 
-    assert ended.returncode == 1
+    assert ended.returncode == 2
     assert b"threads" in ended.stderr and b"| torch" not in ended.stderr
