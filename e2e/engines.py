@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,8 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from specfleet_cli.place import free_ports
 from specfleet_common.shm.bank import BankWriter
 from specfleet_common.shm.capture import decode
+from specfleet_common.shm.names import BANK_FILE, RING_FILE, page_file
 from specfleet_common.shm.pages import PageReader
 from specfleet_common.shm.ring import RingReader
 from specfleet_trainer.joining import Joiner
@@ -50,7 +51,7 @@ class Engine:
 
     def page(self) -> dict[str, Any]:
         """Return the rank page."""
-        page = PageReader.attach(self.shm / "rank-0.page").read()
+        page = PageReader.attach(self.shm / page_file(0)).read()
         assert page is not None, "the rank page is empty"
         return page
 
@@ -87,7 +88,7 @@ class Engine:
     def captured(self, *, requests: int, seconds: float = 10) -> list[Rows]:
         """Return the sequences that ended since the last call, at least `requests` of them."""
         if self._ring is None:
-            self._ring = RingReader.attach(self.shm / "capture.ring")
+            self._ring = RingReader.attach(self.shm / RING_FILE)
         found: list[Rows] = []
         deadline = time.monotonic() + seconds
         while len(found) < requests and time.monotonic() < deadline:
@@ -104,7 +105,7 @@ class Engine:
             self.captured(requests=0)
             assert self._ring is not None
             self.bank = BankWriter.create(
-                self.shm / "weights.bank", self._ring.layout, slot_bytes=2 * len(data)
+                self.shm / BANK_FILE, self._ring.layout, slot_bytes=2 * len(data)
             )
         self.bank.publish(data, digest, label)
         self.wait(lambda page: page["observed_digest"] == digest, what=f"observed {digest[:8]}")
@@ -121,7 +122,7 @@ class Engine:
 @contextmanager
 def running_engine(folder: Path, *arguments: str) -> Iterator[Engine]:
     """Run a server with the small model for the time of a `with` block; its log is in `folder`."""
-    port, shm = _free_port(), folder / "shm"
+    (port,), shm = free_ports(1), folder / "shm"
     environment = os.environ | {
         "SPECFLEET_ENGINE_SHM_DIRECTORY": str(shm),
         "SPECFLEET_ENGINE_FLEET": "e2e",
@@ -162,10 +163,3 @@ def running_engine(folder: Path, *arguments: str) -> Iterator[Engine]:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port

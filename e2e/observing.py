@@ -11,6 +11,7 @@ from e2e.checks import Observation, Published
 from specfleet_cli.endpoints import Fleet
 from specfleet_cli.watching import watch
 from specfleet_common.shm.layout import ShmAbsent
+from specfleet_common.shm.names import page_file
 from specfleet_common.shm.pages import PageReader
 from specfleet_common.wire.messages import FleetState, WorkerState
 
@@ -74,7 +75,7 @@ class Observer:
     async def _watch_pages(self) -> None:
         while True:
             for worker in self._fleet.workers:
-                self._read_page(worker.name, Path(worker.shm_directory) / "rank-0.page")
+                self._read_page(worker.name, Path(worker.shm_directory) / page_file(0))
             await asyncio.sleep(POLL_SECONDS)
 
     def _read_page(self, worker: str, path: Path) -> None:

@@ -17,6 +17,7 @@ import pytest
 from e2e.engines import MODEL, ROOT, Answer, Engine, running_engine
 from specfleet_common.shm.bank import BankWriter
 from specfleet_common.shm.layout import Layout
+from specfleet_common.shm.names import BANK_FILE, STOCK_FILE
 from specfleet_common.tensors import content_digest, decode, encode
 from specfleet_trainer.checkpoint import Tables, read_config, read_tables
 from specfleet_trainer.heads import Head, new_head
@@ -130,7 +131,7 @@ def changed(before: Observation, after: Observation) -> bool:
 
 @pytest.fixture(scope="module")
 def stock(engine: Engine) -> bytes:
-    return (engine.shm / "stock.safetensors").read_bytes()
+    return (engine.shm / STOCK_FILE).read_bytes()
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +228,7 @@ def test_a_bank_of_another_lineage_is_refused_and_serving_goes_on(
     engine: Engine, prompts: list[str], stock: bytes, first: Observation
 ) -> None:
     foreign = Layout("mtp", "mimo", "0" * 16, 128, "float32", DEPTHS)
-    bank = BankWriter.create(engine.shm / "weights.bank", foreign, slot_bytes=len(stock))
+    bank = BankWriter.create(engine.shm / BANK_FILE, foreign, slot_bytes=len(stock))
 
     bank.publish(stock, content_digest(stock), "version")
     page = engine.wait(lambda page: page["refused_banks"].get("layout"), what="refused")

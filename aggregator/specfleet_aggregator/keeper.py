@@ -19,6 +19,7 @@ from specfleet_aggregator.fleet import LineageState, Policy
 from specfleet_aggregator.metrics import AggregatorMetrics
 from specfleet_aggregator.publishing import Base, Outer
 from specfleet_aggregator.spool import Spooled
+from specfleet_common.back_off import back_off_seconds
 from specfleet_common.lineage import Lineage, short
 from specfleet_common.store.base import Store, StoreError
 from specfleet_common.store.ledger import Ledger
@@ -33,9 +34,6 @@ from specfleet_common.wire.messages import (
     Outcome,
     VersionRef,
 )
-
-_FIRST_RETRY_SECONDS = 0.25
-_LAST_RETRY_SECONDS = 4.0
 
 log = structlog.get_logger()
 
@@ -290,8 +288,8 @@ class Keeper:
     def _store_failed(
         self, error: StoreError, after: Callable[[LineageState, str], LineageState]
     ) -> None:
-        wait = min(_LAST_RETRY_SECONDS, _FIRST_RETRY_SECONDS * 2**self._failures)
         self._failures += 1
+        wait = back_off_seconds(self._failures)
         self._retry_at = self._around.monotonic() + wait
         self._become(after(self._state, str(error)))
         self._around.metrics.store_failed()

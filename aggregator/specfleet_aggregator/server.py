@@ -19,7 +19,7 @@ from specfleet_aggregator.publishing import Outer
 from specfleet_aggregator.round import RoundPolicy
 from specfleet_aggregator.service import AggregatorService
 from specfleet_aggregator.settings import Settings
-from specfleet_common.exchange import write_file
+from specfleet_common.files import write_file
 from specfleet_common.store.base import Store, StoreError
 from specfleet_common.store.directory import DirectoryStore
 from specfleet_common.store.owner import ForeignStore, claim

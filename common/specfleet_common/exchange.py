@@ -12,6 +12,8 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from specfleet_common.files import write_file
+
 ORDERS = "orders.json"
 REPORT = "report.json"
 LOCAL_WEIGHTS = "local.safetensors"
@@ -75,16 +77,6 @@ def delta_file(round_: int) -> str:
 def version_file(number: int) -> str:
     """Return the name of the file with one global version (safetensors in serving dtype)."""
     return f"version-{number}.safetensors"
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Replace `path` by `data` in one step: readers see the old bytes or the new ones.
-
-    A file has one writer, so what a killed one left half-written is overwritten by the next.
-    """
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_bytes(data)
-    temporary.replace(path)
 
 
 def write_message(path: Path, message: Orders | TrainerReport) -> None:

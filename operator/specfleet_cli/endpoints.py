@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from specfleet_cli.plan import FleetPlan, ProcessPlan
 from specfleet_cli.supervising import ProcessState
+from specfleet_common.files import write_file
 
 FILE_NAME = "fleet.json"
 
@@ -97,9 +97,7 @@ def describe(plan: FleetPlan, states: Mapping[str, ProcessState], *, pid: int) -
 
 def write_fleet(path: Path, fleet: Fleet) -> None:
     """Replace the file in one step."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_bytes(TypeAdapter(Fleet).dump_json(fleet, indent=2))
-    temporary.replace(path)
+    write_file(path, TypeAdapter(Fleet).dump_json(fleet, indent=2))
 
 
 def read_fleet(path: Path) -> Fleet:

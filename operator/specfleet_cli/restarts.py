@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-FIRST_PAUSE_SECONDS = 0.25
+from specfleet_common.back_off import back_off_seconds
+
 LAST_PAUSE_SECONDS = 8.0
 MAX_VAIN_STARTS = 3
 
@@ -55,5 +56,4 @@ def next_step(lives: Lives) -> Restart | GiveUp:
     """Say what to do now that the process is gone."""
     if not lives.was_ever_ready and lives.failures >= MAX_VAIN_STARTS:
         return GiveUp(f"ended {lives.failures} times and was never ready")
-    doublings = min(max(lives.failures - 1, 0), 16)
-    return Restart(min(FIRST_PAUSE_SECONDS * float(2**doublings), LAST_PAUSE_SECONDS))
+    return Restart(back_off_seconds(lives.failures, last_seconds=LAST_PAUSE_SECONDS))

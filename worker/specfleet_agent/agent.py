@@ -25,7 +25,7 @@ from specfleet_agent.supervising import Supervisor
 from specfleet_agent.supervision import Limits
 from specfleet_agent.trainer_process import TrainerProcess
 from specfleet_agent.volume import Volume
-from specfleet_common.exchange import write_file
+from specfleet_common.files import write_file
 from specfleet_common.reaping import adopt_orphans, reap
 from specfleet_common.wire.client import AggregatorClient
 

@@ -13,11 +13,11 @@ import structlog
 from specfleet_agent.engine_page import EnginePage
 from specfleet_common.shm.bank import BankReader, BankWriter
 from specfleet_common.shm.layout import Layout, ShmAbsent, ShmMismatch
+from specfleet_common.shm.names import BANK_FILE
 from specfleet_common.tensors import content_digest
 
 log = structlog.get_logger()
 
-BANK_FILE = "weights.bank"
 SPARE_BYTES = 64 << 10
 """Headers of safetensors files with the same tensors differ in length by their writer."""
 

@@ -15,7 +15,6 @@ from typing import Protocol
 import structlog
 
 from specfleet_agent import heartbeats
-from specfleet_agent.back_off import LAST_SECONDS, back_off_seconds
 from specfleet_agent.instruments import Instruments
 from specfleet_agent.observing import Observer
 from specfleet_agent.situation import Reply, Worker
@@ -30,6 +29,7 @@ from specfleet_agent.transfers import (
     next_transfer,
 )
 from specfleet_agent.volume import Volume
+from specfleet_common.back_off import LAST_SECONDS, back_off_seconds
 from specfleet_common.exchange import delta_file, version_file
 from specfleet_common.lineage import Lineage, short
 from specfleet_common.wire.client import Refused, Unreachable

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import structlog
 from prometheus_client import Counter
 
-from specfleet_agent.back_off import back_off_seconds
+from specfleet_common.back_off import back_off_seconds
 
 log = structlog.get_logger()
 

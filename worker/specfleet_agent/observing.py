@@ -11,11 +11,13 @@ from specfleet_agent.engine_page import EnginePage, PageError, decode
 from specfleet_agent.situation import Reply, Situation
 from specfleet_agent.volume import Volume
 from specfleet_common.shm.layout import ShmAbsent, ShmMismatch
+from specfleet_common.shm.names import page_file
 from specfleet_common.shm.pages import PageReader
 
 log = structlog.get_logger()
 
-PAGE_FILE = "rank-0.page"
+RANK = 0
+"""All ranks hold the same version; the first one speaks for the engine."""
 
 
 class Observer:
@@ -48,7 +50,7 @@ class Observer:
         page, problem = None, ""
         try:
             # Attached anew every time: an engine that starts again puts another file there.
-            content = PageReader.attach(self._volume.shared / PAGE_FILE).read()
+            content = PageReader.attach(self._volume.shared / page_file(RANK)).read()
             page = None if content is None else self._living(decode(content))
         except ShmAbsent:
             pass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from specfleet_agent.back_off import back_off_seconds
+from specfleet_common.back_off import back_off_seconds
 
 WINDOW_SECONDS = 600.0
 MAX_FAILURES = 10

@@ -6,7 +6,9 @@ import logging
 from pathlib import Path
 from typing import Any
 
+from specfleet_common.files import write_file
 from specfleet_common.shm.layout import Layout
+from specfleet_common.shm.names import RING_FILE, STOCK_FILE, page_file
 from specfleet_common.shm.pages import PageWriter
 from specfleet_engine import runner_v1
 from specfleet_engine.capturing import Capture
@@ -15,12 +17,10 @@ from specfleet_engine.following import Following, FollowPolicy
 from specfleet_engine.layouts import find_layout
 from specfleet_engine.live import LiveDrafter, own_parameters
 from specfleet_engine.records import RingSink
-from specfleet_engine.session import STOCK_FILE, Session
+from specfleet_engine.session import Session
 from specfleet_engine.settings import Settings
 
 log = logging.getLogger("vllm.specfleet")
-
-RING_FILE = "capture.ring"
 
 
 def attach(worker: Any, settings: Settings) -> None:
@@ -49,14 +49,14 @@ def attach(worker: Any, settings: Settings) -> None:
     )
     directory = settings.shm_directory
     directory.mkdir(parents=True, exist_ok=True)
-    _replace(directory / STOCK_FILE, live.stock)
+    write_file(directory / STOCK_FILE, live.stock)
     session = Session(
         directory=directory,
         layout=layout,
         lineage=lineage,
         live=live,
         capture=_capture(settings, layout),
-        page=PageWriter.create(_page_path(directory, worker.rank)),
+        page=PageWriter.create(directory / page_file(worker.rank)),
     )
     runner_v1.observe(runner, session, session.fail)
     session.start()
@@ -66,7 +66,7 @@ def attach(worker: Any, settings: Settings) -> None:
 def say_why(directory: Path, rank: int, error: Exception) -> None:
     """Leave the reason why this engine is not adapted on the rank page, for the agent."""
     directory.mkdir(parents=True, exist_ok=True)
-    page = PageWriter.create(_page_path(directory, rank))
+    page = PageWriter.create(directory / page_file(rank))
     page.write({"adapting": False, "reason": f"{type(error).__name__}: {error}"})
 
 
@@ -94,13 +94,3 @@ def _model_folder(model_config: Any) -> Path:
     return Path(
         snapshot_download(model_config.model, revision=model_config.revision, local_files_only=True)
     )
-
-
-def _replace(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_bytes(data)
-    temporary.replace(path)
-
-
-def _page_path(directory: Path, rank: int) -> Path:
-    return directory / f"rank-{rank}.page"

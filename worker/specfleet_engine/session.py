@@ -11,7 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from safetensors import SafetensorError
 from specfleet_common.lineage import LOCAL, MISMATCH, STOCK, Lineage
 from specfleet_common.shm.bank import BankEntry, BankReader
 from specfleet_common.shm.layout import Layout, ShmAbsent, ShmMismatch
+from specfleet_common.shm.names import BANK_FILE, STOCK_FILE
 from specfleet_common.shm.pages import PageWriter
 from specfleet_common.tensors import TensorError
 from specfleet_engine.capturing import Capture
@@ -31,8 +32,6 @@ from specfleet_engine.step import Scheduled, Verified
 
 log = logging.getLogger("vllm.specfleet")
 
-STOCK_FILE = "stock.safetensors"
-BANK_FILE = "weights.bank"
 POLL_SECONDS = 0.1
 PAGE_SECONDS = 0.25
 CHECK_SECONDS = 30.0
@@ -259,18 +258,11 @@ class Session:
         self._page.write(self._snapshot())
 
     def _snapshot(self) -> Mapping[str, object]:
-        lineage = self._lineage
         capture = self._capture
         return {
             "incarnation": self._incarnation,
             "beats": self._beats,
-            "lineage": {
-                "target_digest": lineage.target_digest,
-                "family": lineage.family,
-                "layout": lineage.layout,
-                "dtype": lineage.dtype,
-                "shapes_digest": lineage.shapes_digest,
-            },
+            "lineage": asdict(self._lineage),
             "rows": {
                 "hidden_size": self._layout.hidden_size,
                 "hidden_dtype": self._layout.hidden_dtype,

@@ -18,6 +18,7 @@ import torch
 
 from specfleet_common import exchange
 from specfleet_common.exchange import Orders, TrainerReport
+from specfleet_common.shm.names import RING_FILE
 from specfleet_trainer.joining import Joiner
 from specfleet_trainer.progress import Action, Next, Progress, next_action
 from specfleet_trainer.rate import Rate
@@ -27,7 +28,6 @@ from specfleet_trainer.source import Source
 
 log = structlog.get_logger()
 
-CAPTURE_RING = "capture.ring"
 # A step comes after so many records at the latest; far more than an engine writes meanwhile.
 RECORDS_PER_TURN = 512
 # The agent takes a trainer whose report stays the same for one that hangs.
@@ -44,7 +44,7 @@ class Trainer:
         self._settings = settings
         self._clock = clock
         self._source = Source(
-            settings.shm_directory / CAPTURE_RING,
+            settings.shm_directory / RING_FILE,
             new_joiner=lambda: Joiner(
                 max_rows=settings.max_sequence_rows, max_open_rows=settings.max_open_rows
             ),

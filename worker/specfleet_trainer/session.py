@@ -12,6 +12,7 @@ import structlog
 
 from specfleet_common import exchange, tensors
 from specfleet_common.exchange import Orders
+from specfleet_common.files import write_file
 from specfleet_common.shm.layout import Layout
 from specfleet_trainer import progress as advance
 from specfleet_trainer import state
@@ -106,7 +107,7 @@ class Session:
         progress = advance.trained(self.progress, result.positions)
         if advance.is_publication_due(progress, orders):
             data = tensors.encode(self._head.to_checkpoint(), orders.dtype)
-            exchange.write_file(self._directory / exchange.LOCAL_WEIGHTS, data)
+            write_file(self._directory / exchange.LOCAL_WEIGHTS, data)
             progress = replace(progress, local_digest=tensors.content_digest(data))
         self._keep(progress)
         return result
@@ -118,7 +119,7 @@ class Session:
         base, local = self._version(orders), self._head.to_checkpoint()
         delta = {name: base[name] - local[name] for name in local}
         data = tensors.encode(delta)
-        exchange.write_file(self._directory / exchange.delta_file(progress.round), data)
+        write_file(self._directory / exchange.delta_file(progress.round), data)
         self._keep(advance.delivered(progress, tensors.content_digest(data)))
         log.info("delta_written", round=progress.round, positions=progress.round_positions)
 
@@ -145,7 +146,7 @@ class Session:
 
     def _keep(self, progress: Progress) -> None:
         path = self._directory / exchange.TRAINER_STATE
-        exchange.write_file(path, state.encode(self._step, progress))
+        write_file(path, state.encode(self._step, progress))
         self.progress = progress
 
     def _restored(self) -> Progress | None:

@@ -19,9 +19,9 @@ from specfleet_common.exchange import (
     TrainerReport,
     delta_file,
     read_message,
-    write_file,
     write_message,
 )
+from specfleet_common.files import write_file
 from specfleet_common.tensors import content_digest, decode, encode
 
 

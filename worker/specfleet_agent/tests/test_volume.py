@@ -8,7 +8,8 @@ import pytest
 from specfleet_agent.situation import Files
 from specfleet_agent.tests.builders import STOCK_DIGEST, digest, orders, report, weights
 from specfleet_agent.volume import Volume
-from specfleet_common.exchange import ORDERS, REPORT, write_file, write_message
+from specfleet_common.exchange import ORDERS, REPORT, write_message
+from specfleet_common.files import write_file
 
 
 @pytest.fixture

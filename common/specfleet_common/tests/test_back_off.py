@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from specfleet_agent.back_off import back_off_seconds
+from specfleet_common.back_off import back_off_seconds
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,13 @@
+"""The names of what engine and sidecar share in one directory."""
+
+from __future__ import annotations
+
+RING_FILE = "capture.ring"
+BANK_FILE = "weights.bank"
+STOCK_FILE = "stock.safetensors"
+"""The drafter as the engine was started with; not shared memory, but written beside it."""
+
+
+def page_file(rank: int) -> str:
+    """Return the name of one rank's page."""
+    return f"rank-{rank}.page"
