@@ -1,0 +1,1 @@
+"""Tests of specfleet_common.judge."""
