@@ -10,7 +10,7 @@ BIN := .venv/bin
 UV := .tools/bin/uv
 LOCK := requirements/dev.txt
 STAMP := .venv/.installed
-# training engines of `make smoke`
+# training engines of `make smoke` and `make demo`
 ENGINES ?= 1
 GENERATED := common/specfleet_common/wire/v1
 
@@ -20,10 +20,11 @@ export UV_SYSTEM_CERTS := 1
 export VLLM_NO_USAGE_STATS := 1
 export DO_NOT_TRACK := 1
 
-.PHONY: help env libnuma lock generate format check test test-unit smoke model clean
+.PHONY: help env libnuma lock generate format check test test-unit smoke demo bench model clean \
+	experiment-cost experiment-elastic experiment-shift experiment-learning experiment-bytes gate-study
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # The stamp holds a digest of what was installed, so that a fresh checkout of the same lock installs nothing.
 env: $(UV) ## Build or update .venv from the lock (about 6 GB at first: torch and vLLM)
@@ -84,6 +85,7 @@ check: env ## Formatting, lints, types, import contracts, generated files
 	[ "$$before" = "$$(digest)" ] || { echo "$(GENERATED) was out of date: commit what 'make generate' wrote"; exit 1; }
 
 test: check libnuma ## Everything: the checks, the unit tests, the end-to-end tests with a real vLLM
+	@$(BIN)/python tools/versitygw.py >/dev/null
 	@echo "test: unit"
 	@$(BIN)/python -m pytest -q
 	@echo "test: end to end"
@@ -94,6 +96,30 @@ test-unit: env ## The fast tests only
 
 smoke: libnuma ## Train and serve one drafter end to end on this machine, with a real vLLM
 	@$(BIN)/python -m e2e.smoke --engines $(ENGINES)
+
+demo: libnuma ## The main job: a fleet learns Hindi, is compared with its stock drafter, and reports (15 minutes)
+	@$(BIN)/python -m e2e.demo --train-engines $(ENGINES)
+
+experiment-cost: libnuma ## What capturing and training cost, and what serving the result gains, side by side
+	@$(BIN)/python -m e2e.experiments.cost
+
+experiment-elastic: libnuma ## Engines, trainers and the aggregator die and come back under traffic
+	@$(BIN)/python -m e2e.experiments.elastic
+
+experiment-shift: libnuma ## Hindi, then Python, then Japanese: what is learnt and what is forgotten
+	@$(BIN)/python -m e2e.experiments.shift
+
+experiment-learning: libnuma ## Variants of the training step on the same captured requests
+	@$(BIN)/python -m e2e.experiments.learning
+
+experiment-bytes: libnuma ## Codecs of deltas and versions: bytes per round against what was learnt
+	@$(BIN)/python -m e2e.experiments.bytes
+
+gate-study: env ## How often the promotion gate is wrong and how soon it is right, in simulation
+	@$(BIN)/python -m e2e.gate_study --out out/gate-study
+
+bench: libnuma ## Speed of the training step, cost of capture, time of swaps and transfers, memory
+	@$(BIN)/python -m e2e.bench
 
 model: env libnuma ## Train the small model of tests and examples again (an hour or two)
 	@$(BIN)/python tools/tiny_model/target.py --out build/small-model

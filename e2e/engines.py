@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from specfleet_agent.engine_page import decode as decode_page
 from specfleet_cli.place import free_ports
 from specfleet_common.shm.bank import BankWriter
 from specfleet_common.shm.capture import decode
@@ -102,13 +103,20 @@ class Engine:
     def publish(self, data: bytes, digest: str, label: str) -> None:
         """Put weights into the bank, and wait until the engine reports them as observed."""
         if self.bank is None:
-            self.captured(requests=0)
-            assert self._ring is not None
-            self.bank = BankWriter.create(
-                self.shm / BANK_FILE, self._ring.layout, slot_bytes=2 * len(data)
-            )
-        self.bank.publish(data, digest, label)
+            layout = decode_page(self.page()).layout
+            self.bank = BankWriter.create(self.shm / BANK_FILE, layout, slot_bytes=2 * len(data))
+        self.bank.publish([data], digest, label)
         self.wait(lambda page: page["observed_digest"] == digest, what=f"observed {digest[:8]}")
+
+    def counted(self) -> tuple[int, int]:
+        """Return verify steps and accepted tokens of all drafters, everything up to now counted."""
+        beats = self.page()["beats"]
+        # The page of the next beat may have been begun before the newest step ended.
+        page = self.wait(lambda page: page["beats"] >= beats + 2, what="two more pages")
+        return (
+            sum(drafter["verify_steps"] for drafter in page["drafters"]),
+            sum(sum(drafter["accepted"]) for drafter in page["drafters"]),
+        )
 
     def wait(self, condition: Any, *, what: str, seconds: float = 20) -> dict[str, Any]:
         """Return the first rank page that fulfils the condition."""
@@ -120,13 +128,19 @@ class Engine:
 
 
 @contextmanager
-def running_engine(folder: Path, *arguments: str) -> Iterator[Engine]:
-    """Run a server with the small model for the time of a `with` block; its log is in `folder`."""
+def running_engine(
+    folder: Path, *arguments: str, capture: bool = True, speculate: bool = True
+) -> Iterator[Engine]:
+    """Run a server with the small model for the time of a `with` block; its log is in `folder`.
+
+    Without speculation there is no drafter, and nothing in shared memory.
+    """
     (port,), shm = free_ports(1), folder / "shm"
     environment = os.environ | {
         "SPECFLEET_ENGINE_SHM_DIRECTORY": str(shm),
         "SPECFLEET_ENGINE_FLEET": "e2e",
         "SPECFLEET_ENGINE_KEY_TOKENS": "16",
+        "SPECFLEET_ENGINE_CAPTURE": str(int(capture)),
         "VLLM_CPU_KVCACHE_SPACE": "1",
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
         "VLLM_USE_V2_MODEL_RUNNER": "0",
@@ -138,7 +152,8 @@ def running_engine(folder: Path, *arguments: str) -> Iterator[Engine]:
     command += ["--model", str(MODEL), "--served-model-name", "tiny", "--trust-remote-code"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--enforce-eager"]
     command += ["--dtype", "float32", "--max-model-len", "512", "--max-num-seqs", "16"]
-    command += ["--speculative-config", '{"method": "mtp", "num_speculative_tokens": 3}']
+    if speculate:
+        command += ["--speculative-config", '{"method": "mtp", "num_speculative_tokens": 3}']
     log = folder / "engine.log"
     with log.open("wb") as output:
         process = subprocess.Popen(

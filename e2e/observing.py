@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from e2e.checks import Observation, Published
-from specfleet_cli.endpoints import Fleet
+from e2e.timeline import Count, Training
+from specfleet_cli.endpoints import Fleet, Worker
 from specfleet_cli.watching import watch
 from specfleet_common.shm.layout import ShmAbsent
 from specfleet_common.shm.names import page_file
@@ -16,6 +19,7 @@ from specfleet_common.shm.pages import PageReader
 from specfleet_common.wire.messages import FleetState, WorkerState
 
 POLL_SECONDS = 0.1
+COUNT_SECONDS = 1.0
 
 
 class Observer:
@@ -23,10 +27,13 @@ class Observer:
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
+        self._workers = list(fleet.workers)
         self._began = time.monotonic()
         self._pages: dict[str, PageReader] = {}
         self.observations: list[Observation] = []
         self.published: list[Published] = []
+        self.counts: list[Count] = []
+        self.trainings: list[Training] = []
         self.state: FleetState | None = None
         self.told_at = 0.0
 
@@ -40,6 +47,10 @@ class Observer:
         async with asyncio.TaskGroup() as group:
             group.create_task(watch(self._fleet.aggregator_address, self._take_state))
             group.create_task(self._watch_pages())
+
+    def watch_also(self, worker: Worker) -> None:
+        """Watch an engine that was not there when the observer was made."""
+        self._workers.append(worker)
 
     def worker(self, worker_id: str) -> WorkerState | None:
         """Return what the aggregator tells of a worker."""
@@ -71,10 +82,28 @@ class Observer:
         base = state.base
         if base is not None and all(base.number != known.number for known in self.published):
             self.published.append(Published(self.seconds, base.number, base.digest))
+        self.trainings += [
+            Training(
+                seconds=self.seconds,
+                worker=name,
+                phase=told.trainer.phase,
+                round=state.round,
+                version=base.number if base else 0,
+                total_steps=told.trainer.total_steps,
+                positions=told.trainer.positions,
+                positions_per_second=told.trainer.positions_per_second,
+                loss=told.trainer.loss,
+            )
+            for name, told in self._told_of_trainers()
+        ]
+
+    def _told_of_trainers(self) -> list[tuple[str, WorkerState]]:
+        known = [(one.name, self.worker(one.worker_id)) for one in self._workers if one.train]
+        return [(name, told) for name, told in known if told is not None]
 
     async def _watch_pages(self) -> None:
         while True:
-            for worker in self._fleet.workers:
+            for worker in self._workers:
                 self._read_page(worker.name, Path(worker.shm_directory) / page_file(0))
             await asyncio.sleep(POLL_SECONDS)
 
@@ -88,7 +117,37 @@ class Observer:
         page = reader.read()
         if page is None:
             return
+        self._count(worker, page)
         facts = (page["swaps"], page["observed"], page["observed_digest"])
         before = [one for one in self.observations if one.worker == worker][-1:]
         if [(one.swaps, one.observed, one.digest) for one in before] != [facts]:
             self.observations.append(Observation(self.seconds, worker, *facts))
+
+    def _count(self, worker: str, page: dict[str, Any]) -> None:
+        """Keep the engine's counters now and then."""
+        before = next((one for one in reversed(self.counts) if one.worker == worker), None)
+        if before is not None and self.seconds < before.seconds + COUNT_SECONDS:
+            return
+        drafters = page["drafters"]
+        depths = range(page["rows"]["num_speculative_tokens"])
+        self.counts.append(
+            Count(
+                seconds=self.seconds,
+                worker=worker,
+                verify_steps=sum(one["verify_steps"] for one in drafters),
+                accepted=tuple(sum(one["accepted"][depth] for one in drafters) for depth in depths),
+                output_tokens=sum(one["output_tokens"] for one in drafters),
+            )
+        )
+
+
+@asynccontextmanager
+async def watching(observer: Observer) -> AsyncIterator[None]:
+    """Observe for the time of a `with` block."""
+    task = asyncio.create_task(observer.observe())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task

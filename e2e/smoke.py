@@ -9,37 +9,34 @@ import argparse
 import asyncio
 import contextlib
 import json
-import shutil
-import signal
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx
-import yaml
-
 from e2e import checks
 from e2e.checks import Check, Revival
+from e2e.cohorts import set_training_engines
+from e2e.engines import ROOT
+from e2e.fleets import prepare, ready, running, write_manifest
 from e2e.killing import VICTIMS, kill
 from e2e.observing import Observer
-from specfleet_cli.endpoints import FILE_NAME, EndpointsError, Fleet, read_fleet
-from specfleet_cli.logs import tail
+from specfleet_cli.endpoints import FILE_NAME, Fleet
 from specfleet_cli.traffic.driving import Load, Result, Traffic, summary
 from specfleet_cli.traffic.prompts import read_documents
 from specfleet_cli.traffic.targets import engines_of, reference_of
 from specfleet_common.lineage import short
+from specfleet_common.store.opening import open_store
+from specfleet_common.store.versions import lineages, published
 
-ROOT = Path(__file__).resolve().parent.parent
 MANIFEST = ROOT / "examples/fleet.yaml"
-MANIFEST_COPY = "fleet.yaml"
 TEXTS = ROOT / "examples/text/hi.jsonl"
 
-READY_WITHIN_SECONDS = 480.0
-STOP_WITHIN_SECONDS = 60.0
 SHORTEST_TRAFFIC_SECONDS = 75.0
 
 
@@ -69,14 +66,9 @@ class Story:
 def main() -> int:
     """Run the story, print and write the report; return 0 when every check passed."""
     options = parse(sys.argv[1:])
-    if options.out.exists():
-        if not (options.out / MANIFEST_COPY).is_file():
-            raise SystemExit(
-                f"--out: {options.out} is not of an earlier smoke run, it stays as it is"
-            )
-        shutil.rmtree(options.out)
-    options.out.mkdir(parents=True)
-    manifest = write_manifest(options)
+    prepare(options.out)
+    change = partial(set_training_engines, number=options.training_engines)
+    manifest = write_manifest(MANIFEST, options.out, change=change)
     with running(manifest, options.out) as process:
         story = asyncio.run(tell(process, options))
         done = check(story, options)
@@ -106,35 +98,6 @@ def parse(arguments: Sequence[str]) -> Options:
         if victim not in VICTIMS:
             parser.error(f"--kill: {victim!r} is none of {', '.join(VICTIMS)}")
     return Options(given.out.absolute(), given.engines, victims, given.seconds, given.keep)
-
-
-def write_manifest(options: Options) -> Path:
-    """Write the example's manifest with a fresh store and the wished number of engines."""
-    document = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))
-    spec = document["spec"]
-    spec["target"]["model"] = str((MANIFEST.parent / spec["target"]["model"]).resolve())
-    spec["store"]["directory"]["path"] = str(options.out / "store")
-    for cohort in spec["cohorts"]:
-        if cohort["train"]:
-            cohort["replicas"] = options.training_engines
-    path = options.out / MANIFEST_COPY
-    path.write_text(yaml.safe_dump(document), encoding="utf-8")
-    return path
-
-
-@contextlib.contextmanager
-def running(manifest: Path, out: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the fleet for the time of a `with` block; what it prints goes to run.log."""
-    command = [sys.executable, "-m", "specfleet_cli", "run", str(manifest), "--out", str(out)]
-    with (out / "run.log").open("wb") as log:
-        process = subprocess.Popen(
-            command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-        )
-    try:
-        yield process
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(STOP_WITHIN_SECONDS)
 
 
 async def tell(process: subprocess.Popen[bytes], options: Options) -> Story:
@@ -173,23 +136,6 @@ async def tell(process: subprocess.Popen[bytes], options: Options) -> Story:
     return Story(fleet, ready_seconds, outcome, traffic, observer, killed)
 
 
-async def ready(process: subprocess.Popen[bytes], out: Path) -> Fleet:
-    """Return the fleet once every engine answers."""
-    deadline = time.monotonic() + READY_WITHIN_SECONDS
-    async with httpx.AsyncClient(trust_env=False) as client:
-        while time.monotonic() < deadline:
-            if process.poll() is not None:
-                break
-            with contextlib.suppress(EndpointsError, httpx.HTTPError):
-                fleet = read_fleet(out / FILE_NAME)
-                for worker in fleet.workers:
-                    answer = await client.get(f"{worker.engine.url}/health")
-                    answer.raise_for_status()
-                return fleet
-            await asyncio.sleep(0.5)
-    raise SystemExit("\n".join(["the fleet did not become ready:", *tail(out / "run.log", 40)]))
-
-
 async def act(fleet: Fleet, observer: Observer, options: Options) -> tuple[Revival, ...]:
     """Wait for versions, kill whom the options name, and return when nothing more is to happen."""
     training = [worker for worker in fleet.workers if worker.train]
@@ -220,10 +166,8 @@ def check(story: Story, options: Options) -> list[Check]:
     """Return every check of the story."""
     observer, outcome = story.observer, story.outcome
     training = [worker.name for worker in story.fleet.workers if worker.train]
-    stored = sorted(
-        int(path.parent.name)
-        for path in Path(story.fleet.store_directory).glob("**/versions/*/manifest.json")
-    )
+    store = open_store(story.fleet.store, os.environ)
+    stored = [number for lineage in lineages(store) for number in published(store, lineage)]
     done = [
         checks.check_versions(observer.published, stored),
         checks.check_stock(outcome.reference, observer.observations),

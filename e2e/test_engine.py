@@ -230,7 +230,7 @@ def test_a_bank_of_another_lineage_is_refused_and_serving_goes_on(
     foreign = Layout("mtp", "mimo", "0" * 16, 128, "float32", DEPTHS)
     bank = BankWriter.create(engine.shm / BANK_FILE, foreign, slot_bytes=len(stock))
 
-    bank.publish(stock, content_digest(stock), "version")
+    bank.publish([stock], content_digest(stock), "version")
     page = engine.wait(lambda page: page["refused_banks"].get("layout"), what="refused")
 
     assert page["observed"] == "stock"

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from e2e.smoke import ROOT, ready
+from e2e.engines import ROOT
+from e2e.fleets import ready
 from specfleet_cli.endpoints import FILE_NAME
 
 STOP_SECONDS = 40

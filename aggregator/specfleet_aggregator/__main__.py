@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -20,14 +21,17 @@ def main() -> int:
     import asyncio
 
     from specfleet_aggregator.server import serve
-    from specfleet_common.store.owner import ForeignStore
+    from specfleet_common.store.location import shown
+    from specfleet_common.store.opening import CannotOpen, open_store
+    from specfleet_common.store.owner import UnusableStore
     from specfleet_common.telemetry import logs
 
     logs.configure()
     try:
-        asyncio.run(serve(settings))
-    except ForeignStore as error:
-        print(f"specfleet_aggregator: {settings.store_directory}: {error}", file=sys.stderr)
+        store = open_store(settings.store, os.environ, spool_directory=settings.spool_directory)
+        asyncio.run(serve(settings, store))
+    except (CannotOpen, UnusableStore) as error:
+        print(f"specfleet_aggregator: {shown(settings.store)}: {error}", file=sys.stderr)
         return 1
     return 0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from specfleet_aggregator import membership
@@ -63,7 +63,8 @@ class LineageState:
     """What is known of one lineage; `round` is None until version 0 has been handed in.
 
     `loaded` says whether the store has told what it has: before, nothing can be concluded. Until
-    `settled_at`, workers that outlived a restart may be missing from `members`.
+    `settled_at`, workers that outlived a restart may be missing from `members`. `counted` has the
+    newest version that each worker's deltas are part of; after a restart, only that of the newest.
     """
 
     lineage: Lineage
@@ -74,6 +75,9 @@ class LineageState:
     refusals: Mapping[str, Refusals] = field(default_factory=dict)
     store_error: str = ""
     settled_at: float = 0.0
+    counted: Mapping[str, int] = field(default_factory=dict)
+    received_bytes: int = 0
+    sent_bytes: int = 0
 
 
 class WrongStock(ValueError):
@@ -106,6 +110,7 @@ def heartbeat(
         delta_counted=round_ is not None and beat.worker_id in round_.deltas,
         lease_seconds=policy.lease_seconds,
         heartbeat_seconds=policy.heartbeat_seconds,
+        counted_version=state.counted.get(beat.worker_id, 0),
     )
     return replace(state, members=members, refusals=refusals), reply
 
@@ -178,10 +183,19 @@ def restored(
     stock: VersionRef,
     base: VersionRef,
     taken: int,
+    workers: Iterable[str] = (),
     now: float,
     settle_seconds: float = 0.0,
 ) -> LineageState:
-    """Return the state with a new round from `base`; `taken` is the highest number in the store."""
+    """Return the state with a new round from `base`, which is made of the deltas of `workers`.
+
+    `taken` is the highest number in the store.
+    """
+    counted = {
+        name: number
+        for name, number in state.counted.items()
+        if name in state.members and number < base.number
+    }
     return replace(
         state,
         loaded=True,
@@ -189,6 +203,16 @@ def restored(
         round=open_round(taken, base, now=now),
         store_error="",
         settled_at=now + settle_seconds,
+        counted={**counted, **dict.fromkeys(workers, base.number)},
+    )
+
+
+def moved(state: LineageState, *, received_bytes: int = 0, sent_bytes: int = 0) -> LineageState:
+    """Return the state after weights came from a worker or went to one."""
+    return replace(
+        state,
+        received_bytes=state.received_bytes + received_bytes,
+        sent_bytes=state.sent_bytes + sent_bytes,
     )
 
 
@@ -214,6 +238,8 @@ def show(state: LineageState, policy: Policy, *, now: float) -> FleetState:
             _show_worker(state, worker_id, live=worker_id in live)
             for worker_id in sorted(state.members)
         ),
+        received_bytes=state.received_bytes,
+        sent_bytes=state.sent_bytes,
     )
 
 

@@ -87,6 +87,11 @@ class Keeper:
             self._around.metrics.delta(header.worker_id, reply)
         return reply
 
+    def moved(self, *, received_bytes: int = 0, sent_bytes: int = 0) -> None:
+        """Count weights that came from a worker or went to one."""
+        self._become(fleet.moved(self._state, received_bytes=received_bytes, sent_bytes=sent_bytes))
+        self._around.metrics.moved(received_bytes=received_bytes, sent_bytes=sent_bytes)
+
     def limit_bytes(self) -> int:
         """Return how large a delta of the open round can be."""
         return largest_delta_bytes(self._base.shapes) if self._base else 0
@@ -98,6 +103,7 @@ class Keeper:
         fault = await asyncio.to_thread(
             delta_fault,
             upload.data(),
+            header.codec,
             digest=header.digest,
             shapes=base.shapes,
             parameter_norm=base.manifest.parameter_norm,
@@ -206,6 +212,7 @@ class Keeper:
                 stock=base.stock,
                 base=base.ref,
                 taken=base.taken,
+                workers=base.manifest.workers,
                 now=self._around.monotonic(),
                 settle_seconds=settle_seconds,
             )

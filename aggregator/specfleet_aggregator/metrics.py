@@ -30,6 +30,9 @@ class AggregatorMetrics:
         self._store_failures = metrics.counter(metrics.AGGREGATOR_STORE_FAILURES, registry).labels(
             fleet
         )
+        bytes_ = metrics.counter(metrics.AGGREGATOR_BYTES, registry)
+        self._received_bytes = bytes_.labels(fleet, "received")
+        self._sent_bytes = bytes_.labels(fleet, "sent")
         for outcome in Outcome:
             self._deltas.labels(fleet, outcome)
 
@@ -38,6 +41,11 @@ class AggregatorMetrics:
         self._deltas.labels(self._fleet, reply.outcome).inc()
         if reply.outcome is Outcome.REFUSED:
             self._refused.labels(self._fleet, worker_id).inc()
+
+    def moved(self, *, received_bytes: int, sent_bytes: int) -> None:
+        """Count bytes of weights."""
+        self._received_bytes.inc(received_bytes)
+        self._sent_bytes.inc(sent_bytes)
 
     def published(self, *, round_seconds: float, outer_seconds: float) -> None:
         """Note how long a round and its outer step took."""

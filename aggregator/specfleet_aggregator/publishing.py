@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from specfleet_common.codecs.deltas import open_delta
 from specfleet_common.diloco.combine import mean
 from specfleet_common.diloco.outer import outer_step
 from specfleet_common.lineage import Lineage, Shapes
@@ -13,7 +14,7 @@ from specfleet_common.store.base import Store, StoreError
 from specfleet_common.store.ledger import Ledger, VersionPublished
 from specfleet_common.store.manifest import FORMAT, Manifest
 from specfleet_common.store.versions import DamagedVersion
-from specfleet_common.tensors import decode, norm, shapes_of, view
+from specfleet_common.tensors import decode, norm, shapes_of
 from specfleet_common.wire.messages import DeltaHeader, VersionRef
 
 
@@ -109,9 +110,13 @@ def publish_next(
     The workers' order is that of their names, so that the same deltas make the same version.
     """
     lineage, number = base.manifest.lineage, base.taken + 1
+    opened = [
+        open_delta(data, header.codec, shapes=base.shapes)
+        for _, (header, data) in sorted(deltas.items())
+    ]
     state = outer_step(
         versions.read_outer(store, base.manifest),
-        mean([view(deltas[worker][1], shapes=base.shapes) for worker in sorted(deltas)]),
+        mean(opened),
         lr=outer.learning_rate,
         momentum=outer.momentum,
     )

@@ -21,8 +21,8 @@ from specfleet_aggregator.service import AggregatorService
 from specfleet_aggregator.settings import Settings
 from specfleet_common.files import write_file
 from specfleet_common.store.base import Store, StoreError
-from specfleet_common.store.directory import DirectoryStore
-from specfleet_common.store.owner import ForeignStore, claim
+from specfleet_common.store.directory import remove_leftovers
+from specfleet_common.store.owner import UnusableStore, claim
 from specfleet_common.wire.messages import TrainingOrders
 from specfleet_common.wire.v1.specfleet_pb2_grpc import add_AggregatorServicer_to_server
 
@@ -37,13 +37,12 @@ _OPTIONS = (
 log = structlog.get_logger()
 
 
-async def serve(settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT; ForeignStore when the store is another fleet's."""
+async def serve(settings: Settings, store: Store) -> None:
+    """Serve until SIGTERM or SIGINT; UnusableStore when the store must not be written to."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    store = DirectoryStore(settings.store_directory)
-    await asyncio.to_thread(_claim, store, settings.fleet)
+    await asyncio.to_thread(_claim, store, settings)
     async with running(settings, store) as port:
         if settings.port_file is not None:
             write_file(settings.port_file, str(port).encode())
@@ -90,6 +89,8 @@ def policy(settings: Settings) -> Policy:
             depth_weights=settings.depth_weights,
             rows_per_step=settings.rows_per_step,
             publish_every_steps=settings.publish_every_steps,
+            codec=settings.codec,
+            dpace=settings.dpace,
         ),
         lease_seconds=settings.lease_seconds,
         heartbeat_seconds=settings.heartbeat_seconds,
@@ -111,11 +112,15 @@ def _surroundings(
     )
 
 
-def _claim(store: Store, fleet: str) -> None:
+def _claim(store: Store, settings: Settings) -> None:
     """Claim the store; one that fails is asked again before anything is written to it."""
     try:
-        claim(store, fleet)
-    except ForeignStore:
+        claim(store, settings.fleet)
+        if settings.store_directory is not None:
+            removed = remove_leftovers(settings.store_directory, now=time.time())
+            if removed:
+                log.info("leftovers_removed", files=removed)
+    except UnusableStore:
         raise
     except StoreError as error:
         log.warning("store_failed", reason=str(error))

@@ -15,6 +15,8 @@ import grpc
 from specfleet_aggregator import fleet
 from specfleet_aggregator.fleet import WrongStock
 from specfleet_aggregator.keeper import Keeper, Surroundings
+from specfleet_aggregator.patches import Patches
+from specfleet_aggregator.publishing import reference
 from specfleet_aggregator.spool import Spooled
 from specfleet_common.lineage import Lineage
 from specfleet_common.store import versions
@@ -45,6 +47,7 @@ class AggregatorService(AggregatorServicer):
         self._around = surroundings(self._wake)
         self._tasks = tasks
         self._keepers: dict[str, Keeper] = {}
+        self._patches = Patches(self._around.store, self._around.spool_directory, tasks)
         self._changed = asyncio.Event()
 
     async def tick(self) -> None:
@@ -65,6 +68,7 @@ class AggregatorService(AggregatorServicer):
         """Free what the keepers hold; no call may come after."""
         for keeper in self._keepers.values():
             keeper.close()
+        self._patches.close()
 
     async def Heartbeat(
         self, request: pb.HeartbeatRequest, context: _ServicerContext
@@ -90,6 +94,7 @@ class AggregatorService(AggregatorServicer):
             known = keeper.known_stock(version.digest)
             if known is None:
                 async with self._receive(chunks, version.size_bytes, MAX_PAYLOAD_BYTES) as upload:
+                    keeper.moved(received_bytes=version.size_bytes)
                     known = await keeper.put_stock(version.digest, upload)
                     upload.close()
             return pb.PutStockReply(version=codec.encode_version(known))
@@ -113,6 +118,7 @@ class AggregatorService(AggregatorServicer):
                 return codec.encode_delta_reply(early)
             limit = keeper.limit_bytes()
             async with self._receive(chunks, header.size_bytes, limit) as upload:
+                keeper.moved(received_bytes=header.size_bytes)
                 reply = await keeper.deliver(header, upload)
             self._poke(keeper)
             return codec.encode_delta_reply(reply)
@@ -120,24 +126,26 @@ class AggregatorService(AggregatorServicer):
     async def PullVersion(
         self, request: pb.PullVersionRequest, context: _ServicerContext
     ) -> AsyncIterator[pb.VersionChunk]:
-        """Send one version."""
+        """Send one version, or a patch to it when the caller has another and that is less."""
         async with _failures(context):
             lineage_id = codec.decode_lineage_id(request.lineage_id)
+            have = codec.decode_version(request.have)
+            keeper = self._keepers.get(lineage_id)
             try:
-                found = await asyncio.to_thread(self._version, lineage_id, request.number)
+                found = await self._version(lineage_id, request.number, have)
             except DamagedVersion as error:
-                keeper = self._keepers.get(lineage_id)
                 if keeper is not None:
                     keeper.doubt(request.number, error)
                 raise
             if found is None:
                 reason = f"version {request.number} of lineage {lineage_id} does not exist"
                 await context.abort(grpc.StatusCode.NOT_FOUND, reason)
-            version, data = found
-            header = pb.VersionHeader(version=codec.encode_version(version))
+            header, data = found
             yield pb.VersionChunk(header=header)
             for chunk in split(data):
                 yield pb.VersionChunk(data=chunk)
+            if keeper is not None:
+                keeper.moved(sent_bytes=len(data))
 
     async def WatchState(
         self, request: pb.WatchStateRequest, context: _ServicerContext
@@ -190,14 +198,20 @@ class AggregatorService(AggregatorServicer):
             upload.close()
             raise
 
-    def _version(self, lineage_id: str, number: int) -> tuple[VersionRef, memoryview] | None:
+    async def _version(
+        self, lineage_id: str, number: int, have: VersionRef | None
+    ) -> tuple[pb.VersionHeader, memoryview] | None:
+        """Return what a caller gets that has a version, or none; None when there is no such one."""
         store = self._around.store
-        manifest = versions.read_manifest(store, lineage_id, number)
+        manifest = await asyncio.to_thread(versions.read_manifest, store, lineage_id, number)
         if manifest is None:
             return None
-        drafter = manifest.drafter
-        data = versions.read_content(store, manifest, drafter)
-        return VersionRef(number, drafter.digest, drafter.size_bytes), data
+        version = codec.encode_version(reference(manifest))
+        patch = None if have is None else await self._patches.between(have, manifest)
+        if patch is not None:
+            return pb.VersionHeader(version=version, patch_bytes=len(patch)), patch
+        data = await asyncio.to_thread(versions.read_content, store, manifest, manifest.drafter)
+        return pb.VersionHeader(version=version), data
 
 
 def _stored_lineages(around: Surroundings) -> list[Lineage]:

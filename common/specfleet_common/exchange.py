@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from specfleet_common.codecs.codec import Codec
 from specfleet_common.files import write_file
 
 ORDERS = "orders.json"
@@ -44,6 +45,12 @@ class Orders:
     """Write `local.safetensors` after this many steps; 0 means never."""
     attempt: int = 0
     """How often the round has to be trained again, because its delta was refused."""
+    codec: Codec = Codec.FLOAT32
+    """How the round's delta is to be encoded."""
+    dpace: bool = False
+    """Weigh depths by D-PACE; `depth_weights` only says how many there are."""
+    counted_version: int = 0
+    """The newest version that a delta of this worker is part of, as far as is known; 0 for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +74,12 @@ class TrainerReport:
     delta_positions: int
     attempt: int = 0
     """Of the round: that of the orders it is trained by."""
+    delta_codec: Codec = Codec.FLOAT32
 
 
 def delta_file(round_: int) -> str:
-    """Return the name of the file with the delta of one round (float32 safetensors)."""
-    return f"delta-{round_}.safetensors"
+    """Return the name of the file with the delta of one round, in the encoding of its report."""
+    return f"delta-{round_}.bin"
 
 
 def version_file(number: int) -> str:

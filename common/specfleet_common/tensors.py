@@ -14,7 +14,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,9 @@ _DTYPES = {code: dtype for dtype, code in _CODES.items()}
 _ITEM_BYTES = {"F32": 4, "BF16": 2}
 _LENGTH = struct.Struct("<Q")
 _MAX_HEADER_BYTES = 4 << 20
-_BLOCK = 1 << 20
+BLOCK = 1 << 16
+"""Values that are worked on together: with what is made of them, they stay in a core's cache."""
+_READ_BYTES = 1 << 20
 
 
 class TensorError(ValueError):
@@ -37,14 +39,19 @@ class TensorError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
-    """Where one tensor lies in the bytes."""
+class Entry:
+    """Where one tensor lies in the bytes; `code` is its dtype as safetensors names it."""
 
     name: str
     code: str
     shape: tuple[int, ...]
     begin: int
     end: int
+
+    @property
+    def dtype(self) -> str:
+        """Return float32 or bfloat16."""
+        return _DTYPES[self.code]
 
 
 def encode(tensors: TensorMap, dtype: str = "float32") -> bytes:
@@ -55,17 +62,23 @@ def encode(tensors: TensorMap, dtype: str = "float32") -> bytes:
 def encode_parts(tensors: TensorMap, dtype: str = "float32") -> Iterator[bytes | memoryview]:
     """Return what `encode` returns in parts, one tensor in memory at a time."""
     code = _check(tensors, dtype)
+    yield encode_header({name: array.shape for name, array in tensors.items()}, dtype)
+    for name in sorted(tensors):
+        yield _bytes_of(tensors[name], code)
+
+
+def encode_header(shapes: Shapes, dtype: str) -> bytes:
+    """Return what `encode` puts before the values, which follow in the order of the names."""
+    code = _CODES[dtype]
     header: dict[str, object] = {}
     end = 0
-    for name in sorted(tensors):
-        begin, end = end, end + tensors[name].size * _ITEM_BYTES[code]
-        shape = list(tensors[name].shape)
+    for name in sorted(shapes):
+        begin, end = end, end + math.prod(shapes[name]) * _ITEM_BYTES[code]
+        shape = list(shapes[name])
         header[name] = {"dtype": code, "shape": shape, "data_offsets": [begin, end]}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    yield _LENGTH.pack(len(text)) + text
-    for name in sorted(tensors):
-        yield _bytes_of(tensors[name], code)
+    return _LENGTH.pack(len(text)) + text
 
 
 def encoded_size_bytes(tensors: TensorMap, dtype: str = "float32") -> int:
@@ -121,11 +134,25 @@ def shapes_of(data: bytes | memoryview) -> dict[str, tuple[int, ...]]:
     return {entry.name: entry.shape for entry in _entries(memoryview(data).cast("B"))}
 
 
+def entries_of(data: bytes | memoryview) -> list[Entry]:
+    """Return where every tensor lies, in the order of the names."""
+    return sorted(_entries(memoryview(data).cast("B")), key=lambda entry: entry.name)
+
+
+def entries_of_open_file(file: BinaryIO) -> list[Entry]:
+    """Return where every tensor lies in a file, in the order of the names."""
+    total = os.fstat(file.fileno()).st_size
+    file.seek(0)
+    start = _header_end(file.read(_LENGTH.size), total)
+    entries = _parse(file.read(start - _LENGTH.size), start, total)
+    return sorted(entries, key=lambda entry: entry.name)
+
+
 def content_digest(data: bytes | memoryview) -> str:
     """Return the SHA-256 of names, dtypes, shapes and values, whatever the header's layout."""
     source = memoryview(data).cast("B")
     digest = hashlib.sha256()
-    for entry in sorted(_entries(source), key=lambda entry: entry.name):
+    for entry in entries_of(source):
         digest.update(_digest_line(entry.name, entry.code, entry.shape))
         digest.update(source[entry.begin : entry.end])
     return digest.hexdigest()
@@ -133,16 +160,18 @@ def content_digest(data: bytes | memoryview) -> str:
 
 def content_digest_of_file(path: Path) -> str:
     """Return the content digest of a file, with no more than 1 MiB of it in memory at once."""
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        total = os.fstat(file.fileno()).st_size
-        start = _header_end(file.read(_LENGTH.size), total)
-        entries = _parse(file.read(start - _LENGTH.size), start, total)
-        for entry in sorted(entries, key=lambda entry: entry.name):
-            digest.update(_digest_line(entry.name, entry.code, entry.shape))
-            file.seek(entry.begin)
-            for at in range(entry.begin, entry.end, _BLOCK):
-                digest.update(file.read(min(_BLOCK, entry.end - at)))
+        return content_digest_of_open_file(file)
+
+
+def content_digest_of_open_file(file: BinaryIO) -> str:
+    """Return the content digest of a file that stays the same when another takes its path."""
+    digest = hashlib.sha256()
+    for entry in entries_of_open_file(file):
+        digest.update(_digest_line(entry.name, entry.code, entry.shape))
+        file.seek(entry.begin)
+        for at in range(entry.begin, entry.end, _READ_BYTES):
+            digest.update(file.read(min(_READ_BYTES, entry.end - at)))
     return digest.hexdigest()
 
 
@@ -163,9 +192,9 @@ def norm(tensors: TensorMap) -> float:
 
 
 def blocks(array: Array) -> Iterator[Array]:
-    """Return flat views of at most a million values, so that temporaries stay small."""
+    """Return flat views of at most BLOCK values, so that temporaries stay small."""
     flat = array.reshape(-1)
-    return (flat[start : start + _BLOCK] for start in range(0, flat.size, _BLOCK))
+    return (flat[start : start + BLOCK] for start in range(0, flat.size, BLOCK))
 
 
 def check_shapes(actual: Shapes, expected: Shapes) -> None:
@@ -195,7 +224,7 @@ def _digest_line(name: str, code: str, shape: tuple[int, ...]) -> bytes:
     return _LENGTH.pack(len(line)) + line
 
 
-def _entries(source: memoryview) -> list[_Entry]:
+def _entries(source: memoryview) -> list[Entry]:
     start = _header_end(bytes(source[: _LENGTH.size]), len(source))
     return _parse(bytes(source[_LENGTH.size : start]), start, len(source))
 
@@ -209,7 +238,7 @@ def _header_end(prefix: bytes, total: int) -> int:
     return _LENGTH.size + int(length)
 
 
-def _parse(text: bytes, start: int, total: int) -> list[_Entry]:
+def _parse(text: bytes, start: int, total: int) -> list[Entry]:
     """Return the tensors in the order of their bytes, which must lie side by side to the end."""
     try:
         header = json.loads(text, object_pairs_hook=_no_repeats)
@@ -241,7 +270,7 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _entry(name: str, row: Any, start: int) -> _Entry:
+def _entry(name: str, row: Any, start: int) -> Entry:
     if not isinstance(row, dict) or set(row) != {"dtype", "shape", "data_offsets"}:
         raise TensorError(f"{name}: its entry is {row!r}, expected dtype, shape, data_offsets")
     code, shape, offsets = row["dtype"], row["shape"], row["data_offsets"]
@@ -259,7 +288,7 @@ def _entry(name: str, row: Any, start: int) -> _Entry:
         raise TensorError(
             f"{name}: {offsets[1] - offsets[0]} bytes, but shape {tuple(shape)} needs {size}"
         )
-    return _Entry(name, code, tuple(shape), start + offsets[0], start + offsets[1])
+    return Entry(name, code, tuple(shape), start + offsets[0], start + offsets[1])
 
 
 def _bytes_of(array: Array, code: str) -> memoryview:
@@ -267,23 +296,31 @@ def _bytes_of(array: Array, code: str) -> memoryview:
     if code == "F32":
         return flat.astype("<f4", copy=False).view(np.uint8).data
     result = np.empty(flat.size, "<u2")
-    for start in range(0, flat.size, _BLOCK):
-        result[start : start + _BLOCK] = _to_bfloat16(flat[start : start + _BLOCK])
+    for start in range(0, flat.size, BLOCK):
+        result[start : start + BLOCK] = to_bfloat16(flat[start : start + BLOCK])
     return result.view(np.uint8).data
 
 
-def _to_bfloat16(block: Array) -> NDArray[np.uint16]:
+def to_bfloat16(block: Array) -> NDArray[np.uint16]:
+    """Return the bits of the nearest bfloat16 of each value; ties go to even."""
     bits = block.view(np.uint32)
     high = bits >> np.uint32(16)
     rounded = (bits + (np.uint32(0x7FFF) + (high & np.uint32(1)))) >> np.uint32(16)
-    quiet_nan = high | np.uint32(0x40)
-    return np.where(np.isnan(block), quiet_nan, rounded).astype(np.uint16)
+    is_nan = np.isnan(block)
+    if is_nan.any():
+        rounded[is_nan] = high[is_nan] | np.uint32(0x40)
+    return rounded.astype(np.uint16)
 
 
-def _read(source: memoryview, entry: _Entry) -> Array:
+def from_bfloat16(bits: NDArray[np.uint16]) -> Array:
+    """Return the values that bfloat16 bits stand for."""
+    wide = bits.astype(np.uint32)
+    wide <<= np.uint32(16)
+    return wide.view(np.float32)
+
+
+def _read(source: memoryview, entry: Entry) -> Array:
     data = source[entry.begin : entry.end]
     if entry.code == "F32":
         return np.frombuffer(data, "<f4").astype(np.float32).reshape(entry.shape)
-    bits = np.frombuffer(data, "<u2").astype(np.uint32)
-    bits <<= np.uint32(16)
-    return bits.view(np.float32).reshape(entry.shape)
+    return from_bfloat16(np.frombuffer(data, "<u2")).reshape(entry.shape)

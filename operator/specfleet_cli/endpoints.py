@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from specfleet_cli.plan import FleetPlan, ProcessPlan
 from specfleet_cli.supervising import ProcessState
 from specfleet_common.files import write_file
+from specfleet_common.store.location import Location
 
 FILE_NAME = "fleet.json"
 
@@ -52,7 +53,7 @@ class Fleet:
     fleet: str
     pid: int
     served_model_name: str
-    store_directory: str
+    store: Location
     aggregator_address: str
     aggregator: Endpoint
     workers: tuple[Worker, ...]
@@ -75,7 +76,7 @@ def describe(plan: FleetPlan, states: Mapping[str, ProcessState], *, pid: int) -
         fleet=plan.fleet,
         pid=pid,
         served_model_name=plan.served_model_name,
-        store_directory=str(plan.store_directory),
+        store=plan.store,
         aggregator_address=plan.aggregator_address,
         aggregator=endpoint(plan.aggregator),
         workers=tuple(

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from specfleet_cli.plan import FleetPlan
 from specfleet_common.api.fleet import SpeculatorFleet
+from specfleet_common.store.location import DirectoryLocation, Location
+from specfleet_common.store.opening import CannotOpen, open_store
 
 LOGS, STATE = "logs", "state"
 _LOCK, _STORE_LOCK = "run.lock", ".run.lock"
@@ -33,24 +35,37 @@ def check_runnable(fleet: SpeculatorFleet) -> None:
         )
 
 
+def check_store(location: Location, environment: Mapping[str, str]) -> None:
+    """Raise PlaceError when the aggregator could not open the store; nothing is asked of it."""
+    try:
+        open_store(location, environment)
+    except CannotOpen as error:
+        raise PlaceError(f"spec.store: {error}") from error
+
+
 @contextmanager
-def claimed(out: Path, store: Path) -> Iterator[None]:
-    """Hold both directories for this run alone, `out` without what an earlier run left there."""
-    _check_ours(out, store)
-    with (
-        _locked(out, _LOCK, field="--out"),
-        _locked(store, _STORE_LOCK, field="spec.store.directory.path"),
-    ):
+def claimed(out: Path, store: Location) -> Iterator[None]:
+    """Hold `out` for this run alone, without what an earlier run left there.
+
+    A store in a directory is held too; one in a bucket settles by itself who writes what.
+    """
+    directory = store.path if isinstance(store, DirectoryLocation) else None
+    _check_ours(out, directory)
+    with ExitStack() as locks:
+        locks.enter_context(_locked(out, _LOCK, field="--out"))
+        if directory is not None:
+            field = "spec.store.directory.path"
+            locks.enter_context(_locked(directory, _STORE_LOCK, field=field))
         for leftover in (LOGS, STATE):
             shutil.rmtree(out / leftover, ignore_errors=True)
             (out / leftover).mkdir()
         yield
 
 
-def _check_ours(out: Path, store: Path) -> None:
+def _check_ours(out: Path, store: Path | None) -> None:
     """Raise PlaceError when a run would delete what no run has written."""
     for directory in (out / LOGS, out / STATE):
-        if store.resolve().is_relative_to(directory.resolve()):
+        if store is not None and store.resolve().is_relative_to(directory.resolve()):
             raise PlaceError(
                 f"spec.store.directory.path: {store} is in {directory}, which every run empties,"
                 " expected a directory elsewhere"

@@ -12,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from specfleet_common.api.fleet import Cohort, SpeculatorFleet
+from specfleet_common.store.location import DirectoryLocation, Location, S3Location
 
 DEPTH_DECAY = 0.8
 HEARTBEAT_SECONDS = 1
@@ -61,7 +62,7 @@ class FleetPlan:
 
     fleet: str
     served_model_name: str
-    store_directory: Path
+    store: Location
     aggregator: ProcessPlan
     aggregator_address: str
     """host:port, for gRPC."""
@@ -102,7 +103,7 @@ def plan(fleet: SpeculatorFleet, place: Place, ports: Sequence[int]) -> FleetPla
     return FleetPlan(
         fleet=fleet.metadata.name,
         served_model_name=fleet.served_model_name,
-        store_directory=Path(fleet.spec.store.directory.path),
+        store=store_location(fleet),
         aggregator=_aggregator(fleet, place, aggregator_address, metrics_port),
         aggregator_address=aggregator_address,
         workers=tuple(
@@ -128,7 +129,7 @@ def _aggregator(
         "FLEET": fleet.metadata.name,
         "LISTEN": address,
         "METRICS_PORT": str(metrics_port),
-        "STORE_DIRECTORY": fleet.spec.store.directory.path,
+        **_store_settings(store_location(fleet)),
         "LOCAL_STEPS": str(aggregation.local_steps),
         "QUORUM_MINIMUM": str(aggregation.quorum.minimum),
         "QUORUM_PERCENT": str(aggregation.quorum.percent),
@@ -137,8 +138,10 @@ def _aggregator(
         "MAX_ROUND_SECONDS": str(aggregation.max_round_seconds),
         "OUTER_LEARNING_RATE": aggregation.outer.learning_rate,
         "OUTER_MOMENTUM": aggregation.outer.momentum,
+        "CODEC": aggregation.codec.value,
         "LEARNING_RATE": trainer.learning_rate,
         "DEPTH_WEIGHTS": json.dumps(depth_weights(fleet)),
+        "DPACE": str(trainer.depth_weights == "DPACE").lower(),
         "ROWS_PER_STEP": str(trainer.rows_per_step),
         "PUBLISH_EVERY_STEPS": str(trainer.publish_every_steps),
     }
@@ -154,10 +157,33 @@ def _aggregator(
     )
 
 
+def store_location(fleet: SpeculatorFleet) -> Location:
+    """Return where the fleet's entries are; in a bucket, below its namespace and its name."""
+    store, metadata = fleet.spec.store, fleet.metadata
+    if store.directory is not None:
+        return DirectoryLocation(path=Path(store.directory.path))
+    assert store.s3 is not None
+    names = (store.s3.prefix, metadata.namespace, metadata.name)
+    return S3Location(
+        endpoint=store.s3.endpoint,
+        bucket=store.s3.bucket,
+        prefix="/".join(name for name in names if name is not None),
+        region=store.s3.region,
+        addressing=store.s3.addressing,
+        ca_file=None if store.s3.ca_file is None else Path(store.s3.ca_file),
+    )
+
+
+def _store_settings(location: Location) -> dict[str, str]:
+    if isinstance(location, DirectoryLocation):
+        return {"STORE_DIRECTORY": str(location.path)}
+    return {"STORE_S3": location.model_dump_json(exclude_none=True)}
+
+
 def depth_weights(fleet: SpeculatorFleet) -> list[float]:
-    """Return the weight of the loss of every drafted token."""
+    """Return the weight of the loss of every drafted token; D-PACE needs their number only."""
     weights = fleet.spec.trainer.depth_weights
-    if weights is not None:
+    if isinstance(weights, tuple):
         return [float(weight) for weight in weights]
     depths = fleet.spec.drafter.num_speculative_tokens
     return [round(DEPTH_DECAY**depth, 6) for depth in range(depths)]

@@ -23,8 +23,15 @@ from specfleet_cli.acceptance import Reading, Recent
 from specfleet_cli.children import Guard
 from specfleet_cli.endpoints import FILE_NAME, describe, write_fleet
 from specfleet_cli.logs import last_message
-from specfleet_cli.place import check_runnable, claimed, free_ports, inherited, make_directories
-from specfleet_cli.plan import FleetPlan, Kind, Place, num_ports, plan
+from specfleet_cli.place import (
+    check_runnable,
+    check_store,
+    claimed,
+    free_ports,
+    inherited,
+    make_directories,
+)
+from specfleet_cli.plan import FleetPlan, Kind, Place, num_ports, plan, store_location
 from specfleet_cli.readiness import Prober
 from specfleet_cli.supervising import Host, Phase, ProcessState, keep_running
 from specfleet_cli.terminal import Terminal
@@ -47,7 +54,9 @@ def run_fleet(
 ) -> int:
     """Run the fleet until it is told to stop; return the exit code, 1 when a process is broken."""
     check_runnable(fleet)
-    with claimed(out, Path(fleet.spec.store.directory.path)):
+    store = store_location(fleet)
+    check_store(store, environment)
+    with claimed(out, store):
         name = f"specfleet-{fleet.metadata.name}-"
         place = Place(
             python=sys.executable,

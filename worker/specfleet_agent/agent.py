@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -144,6 +145,10 @@ def trainer_process(settings: Settings, environment: Mapping[str, str]) -> Train
             f"{prefix}SHM_DIRECTORY": str(settings.shm_directory),
             f"{prefix}MODEL": str(settings.model),
             f"{prefix}THREADS": str(settings.trainer_threads),
+            f"{prefix}CORES": json.dumps(sorted(settings.trainer_cores)),
+            # Threads that wait for work must not spin on cores that the engine wants.
+            "OMP_WAIT_POLICY": "PASSIVE",
+            "KMP_BLOCKTIME": "0",
             # So that a trainer whose agent dies before it could arrange to die with it notices.
             f"{prefix}PARENT_PID": str(os.getpid()),
         },

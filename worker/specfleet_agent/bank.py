@@ -5,7 +5,8 @@ What it should hold is decided in `delivery`.
 
 from __future__ import annotations
 
-import mmap
+import os
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -14,10 +15,11 @@ from specfleet_agent.engine_page import EnginePage
 from specfleet_common.shm.bank import BankReader, BankWriter
 from specfleet_common.shm.layout import Layout, ShmAbsent, ShmMismatch
 from specfleet_common.shm.names import BANK_FILE
-from specfleet_common.tensors import content_digest
+from specfleet_common.tensors import content_digest_of_open_file
 
 log = structlog.get_logger()
 
+BLOCK_BYTES = 1 << 20
 SPARE_BYTES = 64 << 10
 """Headers of safetensors files with the same tensors differ in length by their writer."""
 
@@ -53,17 +55,14 @@ class Bank:
 
     def publish(self, page: EnginePage, source: Path, *, digest: str, label: str) -> None:
         """Put a safetensors file into the bank, after making sure that it is what it should be."""
+        # One open file for both: the trainer may put another in its place meanwhile.
         with source.open("rb") as file:
-            try:
-                data = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
-            except ValueError as error:
-                raise BankError(f"{source}: cannot be read: {error}") from error
-        # The very bytes that are published are checked: the file may be replaced meanwhile.
-        actual = content_digest(memoryview(data))
-        if actual != digest:
-            raise BankError(f"{source}: its digest is {actual}, expected {digest}")
-        bank = self._open(page.layout, len(data))
-        sequence = bank.publish(data, digest, label)
+            actual = content_digest_of_open_file(file)
+            if actual != digest:
+                raise BankError(f"{source}: its digest is {actual}, expected {digest}")
+            bank = self._open(page.layout, os.fstat(file.fileno()).st_size)
+            file.seek(0)
+            sequence = bank.publish(iter(partial(file.read, BLOCK_BYTES), b""), digest, label)
         self._published = (bank.incarnation, sequence, digest)
 
     def _open(self, layout: Layout, size: int) -> BankWriter:

@@ -32,7 +32,7 @@ from specfleet_agent.volume import Volume
 from specfleet_common.back_off import LAST_SECONDS, back_off_seconds
 from specfleet_common.exchange import delta_file, version_file
 from specfleet_common.lineage import Lineage, short
-from specfleet_common.wire.client import Refused, Unreachable
+from specfleet_common.wire.client import Held, PatchUnusable, Pulled, Refused, Unreachable
 from specfleet_common.wire.messages import (
     DeltaHeader,
     DeltaReply,
@@ -54,7 +54,9 @@ class Aggregator(Protocol):
     async def heartbeat(self, beat: Heartbeat) -> HeartbeatReply: ...
     async def put_stock(self, lineage: Lineage, source: Path, *, digest: str) -> VersionRef: ...
     async def push_delta(self, header: DeltaHeader, source: Path) -> DeltaReply: ...
-    async def pull_version(self, lineage_id: str, number: int, *, into: Path) -> VersionRef: ...
+    async def pull_version(
+        self, lineage_id: str, number: int, *, into: Path, have: Held | None
+    ) -> Pulled: ...
 
 
 class Link:
@@ -148,20 +150,41 @@ class Link:
                 self._moved("put_stock", number=version.number, digest=short(version.digest))
             case PushDelta():
                 await self._push(transfer)
-            case Pull(lineage_id, version):
-                into = self._volume.state / version_file(version.number)
-                got = await self._aggregator.pull_version(lineage_id, version.number, into=into)
-                if got.digest != version.digest:
-                    raise Unreachable(
-                        f"version {got.number} came with digest {short(got.digest)}, "
-                        f"expected {short(version.digest)}"
-                    )
-                self._moved("pull", number=got.number, digest=short(got.digest))
+            case Pull():
+                await self._pull(transfer)
             case WriteOrders(orders):
                 await asyncio.to_thread(self._volume.write_orders, orders)
                 log.info("orders_written", round=orders.round, version=orders.version)
             case Remove(files):
                 await asyncio.to_thread(self._volume.remove, files)
+
+    async def _pull(self, pull: Pull) -> None:
+        version = pull.version
+        into = self._volume.state / version_file(version.number)
+        have = None
+        if pull.have is not None:
+            have = Held(pull.have, self._volume.state / version_file(pull.have.number))
+        try:
+            pulled = await self._aggregator.pull_version(
+                pull.lineage_id, version.number, into=into, have=have
+            )
+        except PatchUnusable as error:
+            log.warning("patch_unusable", reason=str(error))
+            pulled = await self._aggregator.pull_version(
+                pull.lineage_id, version.number, into=into, have=None
+            )
+        if pulled.version.digest != version.digest:
+            raise Unreachable(
+                f"version {version.number} came with digest {short(pulled.version.digest)}, "
+                f"expected {short(version.digest)}"
+            )
+        self._moved(
+            "pull",
+            number=version.number,
+            digest=short(version.digest),
+            received_bytes=pulled.received_bytes,
+            is_patch=pulled.is_patch,
+        )
 
     async def _push(self, push: PushDelta) -> None:
         source = self._volume.state / delta_file(push.round)
@@ -174,11 +197,19 @@ class Link:
             size_bytes=os.stat(source).st_size,
             steps=push.steps,
             positions=push.positions,
+            codec=push.codec,
         )
         reply = await self._aggregator.push_delta(header, source)
         self._pushed = Pushed(push.digest, reply.outcome, self._clock())
         self._instruments.deltas.labels(outcome=reply.outcome.value).inc()
-        self._moved("push_delta", round=push.round, outcome=reply.outcome, reason=reply.reason)
+        self._moved(
+            "push_delta",
+            round=push.round,
+            codec=push.codec.value,
+            sent_bytes=header.size_bytes,
+            outcome=reply.outcome,
+            reason=reply.reason,
+        )
 
     def _moved(self, kind: str, **facts: object) -> None:
         self._instruments.transfers.labels(kind=kind, result="ok").inc()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from specfleet_agent.situation import Serve
@@ -43,6 +43,8 @@ class Settings(BaseSettings):
     trainer_command: tuple[str, ...] = ()
     """Empty runs `python -m specfleet_trainer` with the agent's own Python."""
     trainer_threads: PositiveInt = 1
+    trainer_cores: frozenset[NonNegativeInt] = frozenset()
+    """CPU cores the trainer runs on; empty, on any."""
     trainer_memory_bytes: PositiveInt | None = None
     """The trainer is killed above this much resident memory; unset, nobody watches it."""
     engine_silence_seconds: PositiveFloat = 30.0

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from specfleet_agent.engine_page import EnginePage
 from specfleet_agent.situation import Files, Serve, Situation, Worker
+from specfleet_common.codecs.codec import Codec
 from specfleet_common.exchange import Orders, delta_file, version_file
 from specfleet_common.lineage import Lineage, short
 from specfleet_common.wire.messages import HeartbeatReply, Outcome, VersionRef
@@ -34,14 +35,16 @@ class PushDelta:
     digest: str
     steps: int
     positions: int
+    codec: Codec
 
 
 @dataclass(frozen=True, slots=True)
 class Pull:
-    """Fetch a version."""
+    """Fetch a version; `have` is one that is here and most like it, None when there is none."""
 
     lineage_id: str
     version: VersionRef
+    have: VersionRef | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,7 @@ def next_transfer(worker: Worker, seen: Situation, *, pushed: Pushed | None) -> 
     for version in _needed(worker, answer):
         if not files.hold(version):
             why = f"version {version.number} ({short(version.digest)}) is not on the volume"
-            return Next(Pull(lineage_id, version), why)
+            return Next(Pull(lineage_id, version, _nearest(version, files)), why)
 
     orders = _orders(page, answer, attempt=_attempt(answer, files, pushed))
     if worker.trains and orders is not None and orders != files.orders:
@@ -118,6 +121,15 @@ def _needed(worker: Worker, answer: HeartbeatReply) -> tuple[VersionRef, ...]:
     if answer.stable is not None and worker.serve is Serve.STABLE:
         needed.append(answer.stable)
     return tuple(needed)
+
+
+def _nearest(version: VersionRef, files: Files) -> VersionRef | None:
+    """Return the version on the volume whose number is closest, None when it has no whole one."""
+    whole = [(number, digest) for number, digest in sorted(files.versions.items()) if digest]
+    if not whole:
+        return None
+    number, digest = min(whole, key=lambda held: abs(held[0] - version.number))
+    return VersionRef(number, digest, size_bytes=0)
 
 
 def held(worker: Worker, seen: Situation) -> VersionRef | None:
@@ -154,6 +166,9 @@ def _orders(page: EnginePage, answer: HeartbeatReply, *, attempt: int) -> Orders
         rows_per_step=answer.orders.rows_per_step,
         publish_every_steps=answer.orders.publish_every_steps,
         attempt=attempt,
+        codec=answer.orders.codec,
+        dpace=answer.orders.dpace,
+        counted_version=answer.counted_version,
     )
 
 
@@ -176,6 +191,7 @@ def _due_push(
         digest=report.delta_digest,
         steps=answer.orders.local_steps,
         positions=report.delta_positions,
+        codec=report.delta_codec,
     )
 
 

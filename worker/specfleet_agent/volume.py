@@ -21,7 +21,7 @@ from specfleet_common.tensors import TensorError, content_digest_of_file
 log = structlog.get_logger()
 
 _VERSION = re.compile(r"version-(\d+)\.safetensors")
-_DELTA = re.compile(r"delta-(\d+)\.safetensors")
+_DELTA = re.compile(r"delta-(\d+)\.bin")
 
 Value = TypeVar("Value")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,57 +63,55 @@ class Capture:
     def verified(self, batch: Verified) -> None:
         """Copy the verified rows of the followed requests."""
         self._number += 1
-        chosen, rows, serials, counts = [], [], [], []
+        # Lists, not arrays: few calls of numpy cost less than many on so few numbers.
+        firsts, lasts = batch.first.tolist(), batch.last.tolist()
+        starts = batch.positions[batch.first].tolist()
+        tokens, next_tokens = batch.tokens.tolist(), batch.next_tokens.tolist()
+        sampled = batch.sampled.tolist()
+        step = _OpenStep()
         for place, request_id in enumerate(batch.request_ids):
             followed = self._following.get(request_id)
             if followed is None:
                 continue
-            first, last = int(batch.first[place]), int(batch.last[place])
-            position = int(batch.positions[first])
-            room = followed.longest - position
-            if room <= 0:
+            first, position = firsts[place], starts[place]
+            end = lasts[place] + 1
+            following = [*tokens[first + 1 : end], next_tokens[place]]
+            followed.extend(position, tokens[first:end])
+            if sampled[place]:
+                followed.extend(position + end - first, following[-1:])
+            rows = min(end - first, followed.longest - position)
+            if rows <= 0:
                 continue
-            kept = np.arange(first, min(last + 1, first + room))
-            chosen.append(place)
-            serials.append(followed.serial)
-            counts.append(len(kept))
-            rows.append(kept)
-            followed.extend(position, batch.tokens[first : last + 1].tolist())
-            if batch.sampled[place]:
-                followed.extend(int(batch.positions[last]) + 1, [int(batch.next_tokens[place])])
-        if not chosen:
-            return
-        index = np.concatenate(rows)
-        ends = np.cumsum(counts)
-        fed = np.append(batch.tokens[1:], np.int32(-1))
-        fed[batch.last] = batch.next_tokens
-        self._open = _OpenStep(
-            places=np.array(chosen),
-            request_ids=[batch.request_ids[place] for place in chosen],
-            serials=np.array(serials, np.uint64),
-            first=np.array(ends - counts, np.uint32),
-            rows=np.array(counts, np.uint32),
-            tokens=batch.tokens[index].astype(np.int32),
-            fed=fed[index].astype(np.int32),
-            positions=batch.positions[index].astype(np.int32),
-            hidden=batch.hidden[index],
-        )
+            step.places.append(place)
+            step.request_ids.append(request_id)
+            step.serials.append(followed.serial)
+            step.first.append(len(step.index))
+            step.rows.append(rows)
+            step.index.extend(range(first, first + rows))
+            step.tokens.extend(tokens[first : first + rows])
+            step.fed.extend(following[:rows])
+            step.positions.extend(range(position, position + rows))
+        if step.places:
+            # The runner uses its memory again before the drafts are there.
+            step.hidden = batch.hidden[step.index]
+            self._open = step
 
     def drafted(self, drafts: NDArray[np.int32], drafter: str) -> None:
         """Write the step: its rows, and what `drafter` proposed after them."""
         step, self._open = self._open, None
         if step is None:
             return
+        proposed = drafts.tolist()
         record = Step(
             number=self._number,
             digest=drafter,
-            serials=step.serials,
-            first=step.first,
-            rows=step.rows,
-            drafts=np.ascontiguousarray(drafts[step.places], np.int32),
-            tokens=step.tokens,
-            fed=step.fed,
-            positions=step.positions,
+            serials=np.array(step.serials, np.uint64),
+            first=np.array(step.first, np.uint32),
+            rows=np.array(step.rows, np.uint32),
+            drafts=np.array([proposed[place] for place in step.places], np.int32),
+            tokens=np.array(step.tokens, np.int32),
+            fed=np.array(step.fed, np.int32),
+            positions=np.array(step.positions, np.int32),
             hidden=step.hidden,
         )
         if self._put(record):
@@ -139,16 +137,17 @@ class Capture:
         return taken
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _OpenStep:
-    """A step whose drafts are not made yet."""
+    """A step whose drafts are not made yet; `places` and `index` say where it is in the batch."""
 
-    places: NDArray[np.int64]
-    request_ids: Sequence[str]
-    serials: NDArray[np.uint64]
-    first: NDArray[np.uint32]
-    rows: NDArray[np.uint32]
-    tokens: NDArray[np.int32]
-    fed: NDArray[np.int32]
-    positions: NDArray[np.int32]
-    hidden: NDArray[np.generic]
+    places: list[int] = field(default_factory=list)
+    request_ids: list[str] = field(default_factory=list)
+    serials: list[int] = field(default_factory=list)
+    first: list[int] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    index: list[int] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+    fed: list[int] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+    hidden: NDArray[Any] = field(default_factory=lambda: np.empty(0))

@@ -49,11 +49,11 @@ class Counters:
     ) -> None:
         """Count one step: per request, how many tokens were drafted, accepted and put out."""
         rows_of: dict[str, list[int]] = {}
-        for row, request_id in enumerate(request_ids):
-            if sampled[row]:
-                drafter = self._proposed_by.get(request_id)
-                if drafter is not None and drafted[row]:
-                    rows_of.setdefault(drafter, []).append(row)
+        verified = ((sampled > 0) & (drafted > 0)).nonzero()[0]
+        for row in verified.tolist():
+            drafter = self._proposed_by.get(request_ids[row])
+            if drafter is not None:
+                rows_of.setdefault(drafter, []).append(row)
         positions = np.arange(self._k)
         for drafter, rows in rows_of.items():
             counters = self.of(drafter)

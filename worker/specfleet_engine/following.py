@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from specfleet_common.shm.capture import Begin, End
@@ -48,17 +48,16 @@ class Followed:
     length: int
     stopped: bool = False
 
-    def extend(self, position: int, tokens: Iterable[int]) -> None:
+    def extend(self, position: int, tokens: Sequence[int]) -> None:
         """Take `tokens`, which the target put at `position` and after, up to where it stops.
 
         vLLM verifies a whole draft at once, so tokens past a stop reach the drafter; they are not
         part of the answer.
         """
-        for at, token in enumerate(tokens, start=position):
+        known = max(0, self.length - position)
+        for at, token in enumerate(tokens[known:], start=position + known):
             if self.stopped or at >= self.longest:
                 return
-            if at < self.length:
-                continue
             self.length = at + 1
             self.stopped = token in self.stop_tokens and at + 1 > self.min_length
 

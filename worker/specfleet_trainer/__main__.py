@@ -7,10 +7,11 @@ import sys
 
 
 def main() -> int:
-    """Check the settings and tie the process to its parent first, import torch second."""
+    """Settle what the process may do first, import torch second."""
     from pydantic import ValidationError
 
     from specfleet_trainer.lifeline import end_with_parent
+    from specfleet_trainer.scheduling import yield_to_others
     from specfleet_trainer.settings import Settings
 
     try:
@@ -24,6 +25,7 @@ def main() -> int:
     from specfleet_common.telemetry import logs
     from specfleet_trainer.loop import run
 
+    yield_to_others(cores=settings.cores)
     logs.configure()
     return run(settings)
 

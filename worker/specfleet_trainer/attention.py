@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -38,14 +39,47 @@ class KeyValue:
     value: Tensor
 
 
-def rotate(x: Tensor, positions: Tensor, *, theta: float) -> Tensor:
-    """Apply rotary embedding in NeoX style (halves, not pairs) to x [n, heads, head size]."""
-    half = x.shape[-1] // 2
-    inverse = theta ** -(torch.arange(half, dtype=torch.float32) / half)
-    angle = (positions.to(torch.float32)[:, None] * inverse)[:, None]
-    cos, sin = angle.cos(), angle.sin()
-    left, right = x[..., :half], x[..., half:]
-    return torch.cat([left * cos - right * sin, right * cos + left * sin], dim=-1)
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """Rotary embedding in NeoX style (halves, not pairs) at n positions."""
+
+    cosine: Tensor
+    sine: Tensor
+    """[n, 1, head size / 2] float32 each."""
+
+    @classmethod
+    def at(cls, positions: Tensor, head_size: int, *, theta: float) -> Self:
+        """Return the rotation at positions [n]."""
+        half = head_size // 2
+        inverse = theta ** -(torch.arange(half, dtype=torch.float32) / half)
+        angle = (positions.to(torch.float32)[:, None] * inverse)[:, None]
+        return cls(cosine=angle.cos(), sine=angle.sin())
+
+    def apply(self, x: Tensor) -> Tensor:
+        """Rotate x [n, heads, head size]."""
+        rotated: Tensor = _Rotate.apply(x, self.cosine, self.sine)  # type: ignore[no-untyped-call]
+        return rotated
+
+
+class _Rotate(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+        ctx.save_for_backward(cosine, sine)
+        return _rotated(x, cosine, sine)
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None]:
+        cosine, sine = ctx.saved_tensors
+        return _rotated(upstream[0], cosine, -sine), None, None
+
+
+def _rotated(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    left, right = x.float().chunk(2, dim=-1)
+    rotated = torch.empty_like(x)
+    to_left, to_right = rotated.chunk(2, dim=-1)
+    to_left.copy_((left * cosine).sub_(right * sine))
+    to_right.copy_((right * cosine).add_(left * sine))
+    return rotated
 
 
 def tree_attention(
@@ -121,9 +155,10 @@ def _attend(query: Tensor, context: KeyValue, chain: Sequence[KeyValue], first: 
     folded = grouped.permute(1, 2, 0, 3).reshape(groups, -1, size)
     scores = torch.matmul(folded, context.key[:last].permute(1, 2, 0))
     scores = scores.view(groups, -1, num_queries, last)
-    scores = scores.masked_fill(_later_rows(first, last), -math.inf)
+    scores = scores.masked_fill_(_later_rows(first, last), -math.inf)
     own = [(grouped * link.key[:, :, None]).sum(-1).permute(1, 2, 0) for link in chain]
-    weights = torch.cat([scores, *(s[..., None] for s in own)], dim=-1).softmax(-1)
+    scores = torch.cat([scores, *(s[..., None] for s in own)], dim=-1)
+    weights = scores.softmax(-1, dtype=torch.float32).to(query.dtype)
     seen = weights[..., :last].reshape(groups, -1, last)
     mixed = torch.matmul(seen, context.value[:last].transpose(0, 1))
     mixed = mixed.view(groups, -1, num_queries, size).permute(2, 0, 1, 3)

@@ -35,6 +35,8 @@ class Batch:
     """[N, K] the token fed to each depth; the first column is `fed`."""
     labels: Tensor
     """[N, K] the token each depth should predict, NO_LABEL where there is none."""
+    own: Tensor | None = None
+    """[N, K, own] the tokens that the head found most likely; only for a restricted loss."""
 
     @property
     def depths(self) -> int:

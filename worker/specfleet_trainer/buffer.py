@@ -10,14 +10,21 @@ from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from specfleet_trainer.sequences import Sequence
 
 
 @dataclass(slots=True, eq=False)
-class _Seen:
+class Kept:
+    """A sequence, how often it has been used, and what a user of it wants to find again."""
+
     sequence: Sequence
-    uses: int
+    uses: int = 0
+    own: NDArray[np.int32] | None = None
+    """[training rows, depths, k] the tokens that the head found most likely."""
+    own_uses: int = 0
+    """How often `own` has been used."""
 
 
 class Buffer:
@@ -27,7 +34,7 @@ class Buffer:
         self._max_rows = max_rows
         self._max_uses = max_uses
         self._new: deque[Sequence] = deque()
-        self._seen: deque[_Seen] = deque()
+        self._seen: deque[Kept] = deque()
         self._rows = 0
 
     def __len__(self) -> int:
@@ -42,15 +49,15 @@ class Buffer:
             oldest = self._seen.popleft().sequence if self._seen else self._new.popleft()
             self._rows -= oldest.rows
 
-    def take(self, rows: int, random: np.random.Generator) -> list[Sequence]:
+    def take(self, rows: int, random: np.random.Generator) -> list[Kept]:
         """Return sequences of up to `rows` rows together, at least one while there is any.
 
         A sequence longer than `rows` comes alone: a head must see all that was before a row.
         """
-        taken: list[_Seen] = []
+        taken: list[Kept] = []
         left = rows
         while self._new and (self._new[0].rows <= left or not taken):
-            taken.append(_Seen(self._new.popleft(), 0))
+            taken.append(Kept(self._new.popleft()))
             left -= taken[-1].sequence.rows
         again = [self._seen[index] for index in random.permutation(len(self._seen))]
         for seen in again:
@@ -58,9 +65,9 @@ class Buffer:
                 taken.append(seen)
                 left -= seen.sequence.rows
         self._count_use(taken)
-        return [seen.sequence for seen in taken]
+        return taken
 
-    def _count_use(self, taken: list[_Seen]) -> None:
+    def _count_use(self, taken: list[Kept]) -> None:
         self._seen.extend(seen for seen in taken if seen.uses == 0)
         for seen in taken:
             seen.uses += 1

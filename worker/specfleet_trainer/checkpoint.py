@@ -1,4 +1,4 @@
-"""Reading a served model's directory: its config and a few of its tensors, upcast to float32.
+"""Reading a served model's directory: its config and a few of its tensors.
 
 Reads only the tensors asked for, so a large target is never loaded.
 """
@@ -31,6 +31,12 @@ class Tables:
     lm_head: torch.Tensor
     """[vocabulary, hidden]"""
 
+    def to(self, dtype: torch.dtype) -> Tables:
+        """Return them in another type; tied ones stay one tensor."""
+        embedding = self.embedding.to(dtype)
+        is_tied = self.lm_head is self.embedding
+        return Tables(embedding, embedding if is_tied else self.lm_head.to(dtype))
+
 
 def read_config(directory: Path) -> dict[str, Any]:
     """Return the model's `config.json`."""
@@ -38,23 +44,25 @@ def read_config(directory: Path) -> dict[str, Any]:
     return config
 
 
-def read_tables(directory: Path) -> Tables:
+def read_tables(directory: Path, dtype: torch.dtype = torch.float32) -> Tables:
     """Read the frozen embedding and LM head; one tensor serves as both when they are tied."""
     if read_config(directory).get("tie_word_embeddings", False):
-        tied = read_tensors(directory, [EMBEDDING])[EMBEDDING]
+        tied = read_tensors(directory, [EMBEDDING], dtype)[EMBEDDING]
         return Tables(embedding=tied, lm_head=tied)
-    tensors = read_tensors(directory, [EMBEDDING, LM_HEAD])
+    tensors = read_tensors(directory, [EMBEDDING, LM_HEAD], dtype)
     return Tables(embedding=tensors[EMBEDDING], lm_head=tensors[LM_HEAD])
 
 
-def read_tensors(directory: Path, names: Iterable[str]) -> dict[str, torch.Tensor]:
-    """Read tensors by name from the directory's safetensors files, as float32."""
+def read_tensors(
+    directory: Path, names: Iterable[str], dtype: torch.dtype = torch.float32
+) -> dict[str, torch.Tensor]:
+    """Read tensors by name from the directory's safetensors files, in `dtype`."""
     wanted = set(names)
     found: dict[str, torch.Tensor] = {}
     for path in sorted(directory.glob("*.safetensors")):
         with safe_open(path, framework="pt") as file:
             for name in wanted.intersection(file.keys()):
-                found[name] = file.get_tensor(name).float()
+                found[name] = file.get_tensor(name).to(dtype)
     if missing := sorted(wanted - found.keys()):
         raise CheckpointError(f"{directory}: no tensor {', '.join(missing)} in its safetensors")
     return found

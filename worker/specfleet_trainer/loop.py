@@ -20,6 +20,7 @@ from specfleet_common import exchange
 from specfleet_common.exchange import Orders, TrainerReport
 from specfleet_common.shm.names import RING_FILE
 from specfleet_trainer.joining import Joiner
+from specfleet_trainer.memory import keep_freed_memory
 from specfleet_trainer.progress import Action, Next, Progress, next_action
 from specfleet_trainer.rate import Rate
 from specfleet_trainer.session import Session, VersionAbsent
@@ -132,6 +133,7 @@ class Trainer:
             local_digest=progress.local_digest,
             delta_round=progress.round if progress.delta_digest else 0,
             delta_digest=progress.delta_digest,
+            delta_codec=progress.delta_codec,
             delta_positions=progress.delta_positions,
             attempt=progress.attempt,
         )
@@ -152,7 +154,9 @@ def smoothed(before: tuple[float, ...], newest: tuple[float, ...]) -> tuple[floa
 
 def run(settings: Settings) -> int:
     """Train until SIGTERM or SIGINT; the step that is being made is finished and kept."""
+    keep_freed_memory()
     torch.set_num_threads(settings.threads)
+    torch.set_num_interop_threads(1)
     stop = threading.Event()
 
     def end(_number: int, _frame: FrameType | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, replace
 
+from specfleet_common.codecs.codec import Codec
 from specfleet_common.exchange import Orders
 
 
@@ -33,6 +34,7 @@ class Progress:
     local_steps: int = 0
     round_positions: int = 0
     delta_digest: str = ""
+    delta_codec: Codec = Codec.FLOAT32
     delta_positions: int = 0
     local_digest: str = ""
     total_steps: int = 0
@@ -96,9 +98,14 @@ def trained(progress: Progress, positions: int) -> Progress:
     )
 
 
-def delivered(progress: Progress, digest: str) -> Progress:
+def delivered(progress: Progress, digest: str, codec: Codec) -> Progress:
     """Return the progress after the delta was written."""
-    return replace(progress, delta_digest=digest, delta_positions=progress.round_positions)
+    return replace(
+        progress,
+        delta_digest=digest,
+        delta_codec=codec,
+        delta_positions=progress.round_positions,
+    )
 
 
 def is_publication_due(progress: Progress, orders: Orders) -> bool:

@@ -9,18 +9,24 @@ from dataclasses import replace
 
 import numpy as np
 import structlog
+import torch
 
 from specfleet_common import exchange, tensors
+from specfleet_common.codecs import deltas
 from specfleet_common.exchange import Orders
 from specfleet_common.files import write_file
 from specfleet_common.shm.layout import Layout
 from specfleet_trainer import progress as advance
-from specfleet_trainer import state
-from specfleet_trainer.batch import output_rows, pack, training_rows
+from specfleet_trainer import residual, state
+from specfleet_trainer.batch import output_rows, training_rows
 from specfleet_trainer.buffer import Buffer, HeldOut
 from specfleet_trainer.checkpoint import CheckpointError, read_config, read_tables
-from specfleet_trainer.heads import Array, new_head
+from specfleet_trainer.compute import compute_type, measure
+from specfleet_trainer.heads import Array, Config, new_head
+from specfleet_trainer.lessons import next_batch
 from specfleet_trainer.progress import Progress
+from specfleet_trainer.residual import Residual
+from specfleet_trainer.restricted import sampling_for
 from specfleet_trainer.scoring import mean_losses
 from specfleet_trainer.sequences import Sequence
 from specfleet_trainer.settings import Settings
@@ -51,18 +57,21 @@ class Session:
             )
         self.layout = layout
         self._directory = settings.state_directory
-        self._tables = read_tables(settings.model)
         self._head = new_head(layout.family, layout.layout, config)
+        self._tables = read_tables(settings.model, _compute_type(config))
         self._step = TrainingStep(
             self._head,
             self._tables,
             learning_rate=orders.learning_rate,
             depth_weights=orders.depth_weights,
+            dpace=orders.dpace,
+            sampling=sampling_for(len(self._tables.lm_head)),
+            seed=settings.seed,
         )
         self._random = np.random.default_rng(settings.seed)
         self._buffer = Buffer(max_rows=settings.max_buffer_rows, max_uses=settings.max_uses)
         self._held_out = HeldOut(max_rows=settings.max_held_out_rows)
-        self.progress = self._restored()
+        self.progress, self._residual = self._restored()
 
     @property
     def has_data(self) -> bool:
@@ -79,13 +88,18 @@ class Session:
 
     def follow(self, orders: Orders) -> None:
         """Train as these orders say from the next step on."""
-        self._step.follow(learning_rate=orders.learning_rate, depth_weights=orders.depth_weights)
+        self._step.follow(
+            learning_rate=orders.learning_rate,
+            depth_weights=orders.depth_weights,
+            dpace=orders.dpace,
+        )
 
     def begin(self, orders: Orders) -> None:
         """Start the orders' round from its version; the moments go on unless they did damage."""
         self._head.load_checkpoint(self._version(orders))
         if orders.attempt > 0:
             self._step.set_moments({})
+        self._residual = residual.at_beginning(self._residual, self.progress, orders)
         self._keep(advance.begun(orders, self.progress))
         log.info("round_begun", round=orders.round, version=orders.version, attempt=orders.attempt)
 
@@ -95,9 +109,7 @@ class Session:
         A skipped step taught nothing and counts for nothing.
         """
         assert self.progress is not None, "a round has begun"
-        selected = self._buffer.take(orders.rows_per_step, self._random)
-        depths = self._step.depths
-        batch = pack([(item, training_rows(item, depths)) for item in selected], depths)
+        batch = next_batch(self._buffer, self._step, orders.rows_per_step, self._random)
         result = self._step.run(batch)
         if result.is_skipped:
             # As text: JSON has no number that is not finite.
@@ -113,15 +125,23 @@ class Session:
         return result
 
     def deliver(self, orders: Orders) -> None:
-        """Write the round's delta, base minus local in float32, and keep its digest."""
+        """Write the round's delta, base minus local, encoded as ordered, and keep its digest."""
         assert self.progress is not None, "a round has begun"
         progress = self.progress
         base, local = self._version(orders), self._head.to_checkpoint()
         delta = {name: base[name] - local[name] for name in local}
-        data = tensors.encode(delta)
+        wanted, codec = residual.compensated(delta, self._residual), orders.codec
+        data = deltas.encode(wanted, codec)
         write_file(self._directory / exchange.delta_file(progress.round), data)
-        self._keep(advance.delivered(progress, tensors.content_digest(data)))
-        log.info("delta_written", round=progress.round, positions=progress.round_positions)
+        self._residual = residual.after_delivery(self._residual, wanted, data, codec)
+        self._keep(advance.delivered(progress, deltas.digest(data, codec), codec))
+        log.info(
+            "delta_written",
+            round=progress.round,
+            positions=progress.round_positions,
+            codec=codec.value,
+            size_bytes=len(data),
+        )
 
     def score(self, orders: Orders) -> None:
         """Say how the local weights and the round's version do on what was held out."""
@@ -146,20 +166,22 @@ class Session:
 
     def _keep(self, progress: Progress) -> None:
         path = self._directory / exchange.TRAINER_STATE
-        write_file(path, state.encode(self._step, progress))
+        write_file(path, state.encode(self._step, progress, self._residual))
         self.progress = progress
 
-    def _restored(self) -> Progress | None:
+    def _restored(self) -> tuple[Progress | None, Residual]:
         """Go on from the state on the volume, if it is of this lineage."""
         path = self._directory / exchange.TRAINER_STATE
         try:
-            progress = state.restore(path, self._step, lineage_id=self.layout.lineage_id)
+            found = state.restore(path, self._step, lineage_id=self.layout.lineage_id)
         except StateError as error:
             log.warning("state_unusable", reason=str(error))
-            return None
-        if progress is not None:
-            log.info("state_restored", round=progress.round, local_steps=progress.local_steps)
-        return progress
+            return None, Residual()
+        if found is None:
+            return None, Residual()
+        progress, kept = found
+        log.info("state_restored", round=progress.round, local_steps=progress.local_steps)
+        return progress, kept
 
     def _score(self, weights: str, orders: Orders) -> None:
         held_out, depths = self._held_out.sequences, self._step.depths
@@ -177,3 +199,16 @@ class Session:
             verify_steps=walked.verify_steps,
             accepted=walked.accepted,
         )
+
+
+def _compute_type(config: Config) -> torch.dtype:
+    hidden_size = config["hidden_size"]
+    rates = measure(hidden_size, config["intermediate_size"])
+    dtype = compute_type(rates, hidden_size=hidden_size)
+    log.info(
+        "compute_type_chosen",
+        dtype=str(dtype).removeprefix("torch."),
+        float32_gflops=round(rates.float32 / 1e9, 1),
+        bfloat16_gflops=round(rates.bfloat16 / 1e9, 1),
+    )
+    return dtype

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import PositiveFloat, PositiveInt
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -23,6 +23,8 @@ class Settings(BaseSettings):
     parent_pid: PositiveInt | None = None
     """The agent that started this process: it ends with it. Unset, whoever is the parent."""
     threads: PositiveInt = 1
+    cores: frozenset[NonNegativeInt] = frozenset()
+    """CPU cores to run on, as a JSON list; empty, on any."""
     seed: int = 0
 
     max_sequence_rows: PositiveInt = 4096

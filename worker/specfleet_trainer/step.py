@@ -9,13 +9,23 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from specfleet_trainer.batch import Batch
+from specfleet_trainer.batch import NO_LABEL, Batch
 from specfleet_trainer.checkpoint import Tables
+from specfleet_trainer.depth_weights import dpace_weights, fixed_weights, normalised
 from specfleet_trainer.heads import Head
-from specfleet_trainer.loss import depth_losses, normalised
+from specfleet_trainer.logits import top_tokens
+from specfleet_trainer.loss import cross_entropy
+from specfleet_trainer.restricted import (
+    Candidates,
+    Frequencies,
+    Sampling,
+    draw_candidates,
+    restricted_cross_entropy,
+)
 
 BETAS = (0.9, 0.95)
 MAX_GRADIENT_NORM = 1.0
@@ -33,7 +43,13 @@ class StepResult:
 
 
 class TrainingStep:
-    """Trains one head in place."""
+    """Trains one head in place.
+
+    It computes in the type of the `tables`, with weights and moments in float32. With a `sampling`
+    the loss of a step is over a part of the vocabulary, and batches need their own tokens
+    (`own_tokens`); `seed` is that of the draws, which a restart begins anew. `through_chain` does
+    not stop the gradient between depths.
+    """
 
     def __init__(
         self,
@@ -42,46 +58,72 @@ class TrainingStep:
         *,
         learning_rate: float,
         depth_weights: Sequence[float],
+        dpace: bool = False,
+        sampling: Sampling | None = None,
+        seed: int = 0,
+        through_chain: bool = False,
     ) -> None:
         self.head = head
-        self._tables = tables
+        self.tables = tables
+        self.sampling = sampling
+        self._frequencies = Frequencies(len(tables.lm_head))
+        self._random = np.random.default_rng(seed)
+        self._through_chain = through_chain
         self._parameters = dict(head.named_parameters())
         self._optimizer = torch.optim.AdamW(
             self._parameters.values(), lr=learning_rate, betas=BETAS, weight_decay=0.0, fused=True
         )
-        self.follow(learning_rate=learning_rate, depth_weights=depth_weights)
+        self.follow(learning_rate=learning_rate, depth_weights=depth_weights, dpace=dpace)
 
     @property
     def depths(self) -> int:
         """Return how many depths are trained."""
         return len(self._depth_weights)
 
-    def follow(self, *, learning_rate: float, depth_weights: Sequence[float]) -> None:
-        """Use these settings from the next step on."""
-        self._depth_weights = torch.tensor(normalised(depth_weights))
+    def follow(
+        self, *, learning_rate: float, depth_weights: Sequence[float], dpace: bool = False
+    ) -> None:
+        """Use these settings from the next step on; `dpace` says how many depths there are only."""
+        self._depth_weights = normalised(depth_weights)
+        self._dpace = dpace
         for group in self._optimizer.param_groups:
             group["lr"] = learning_rate
 
     def run(self, batch: Batch) -> StepResult:
         """Take one step down the gradient of the batch, unless it is not finite."""
         self._optimizer.zero_grad()
-        losses = self._losses(batch)
-        torch.autograd.backward(torch.dot(losses, self._depth_weights))
-        norm = nn.utils.clip_grad_norm_(self._parameters.values(), MAX_GRADIENT_NORM).item()
+        labelled = batch.labels != NO_LABEL
+        losses = self._losses(batch, self._candidates(batch))
+        if self._dpace:
+            weights = dpace_weights(losses, labelled)
+        else:
+            weights = fixed_weights(labelled, self._depth_weights)
+        torch.autograd.backward((losses * weights).sum())
+        gradients = [p.grad for p in self._parameters.values() if p.grad is not None]
+        norm = nn.utils.get_total_norm(gradients)
         is_skipped = not math.isfinite(norm)
+        if norm > MAX_GRADIENT_NORM and not is_skipped:
+            nn.utils.clip_grads_with_norm_(self._parameters.values(), MAX_GRADIENT_NORM, norm)
         if not is_skipped:
             self._optimizer.step()
         return StepResult(
-            losses=tuple(losses.tolist()),
+            losses=_means(losses, labelled),
             positions=len(batch.queries),
-            gradient_norm=norm,
+            gradient_norm=norm.item(),
             is_skipped=is_skipped,
         )
 
     @torch.no_grad()
     def losses(self, batch: Batch) -> tuple[float, ...]:
-        """Return the loss of each depth without training."""
-        return tuple(self._losses(batch).tolist())
+        """Return the loss of each depth over the full vocabulary, without training."""
+        return _means(self._losses(batch, None), batch.labels != NO_LABEL)
+
+    @torch.no_grad()
+    def own_tokens(self, batch: Batch, sampling: Sampling) -> Tensor:
+        """Return [N, K, own]: the tokens that the head finds most likely now."""
+        outputs = self.head.depth_outputs(batch, self.tables.embedding)
+        tops = [top_tokens(output, self.tables.lm_head, sampling.own) for output in outputs]
+        return torch.stack(tops, dim=1)
 
     def moments(self) -> dict[str, dict[str, Tensor]]:
         """Return the optimiser's state of each parameter, empty before the first step."""
@@ -94,6 +136,33 @@ class TrainingStep:
         for name, state in moments.items():
             self._optimizer.state[self._parameters[name]] = dict(state)
 
-    def _losses(self, batch: Batch) -> Tensor:
-        outputs = self.head.depth_outputs(batch, self._tables.embedding)
-        return depth_losses(outputs, batch.labels, self._tables.lm_head)
+    def _candidates(self, batch: Batch) -> Candidates | None:
+        if self.sampling is None:
+            return None
+        labels = batch.labels[batch.labels != NO_LABEL].numpy()
+        if len(labels) == 0:
+            return None
+        self._frequencies.see(labels)
+        return draw_candidates(
+            labels, self._frequencies.chances(), self.sampling.draws, self._random
+        )
+
+    def _losses(self, batch: Batch, candidates: Candidates | None) -> Tensor:
+        """Return [N, K], over the full vocabulary without candidates; 0 without a label."""
+        outputs = torch.cat(
+            self.head.depth_outputs(batch, self.tables.embedding, through_chain=self._through_chain)
+        )
+        labels = batch.labels.T.flatten()
+        if candidates is None:
+            losses = cross_entropy(outputs, labels, self.tables.lm_head)
+        else:
+            assert batch.own is not None, "a batch for a restricted loss has its own tokens"
+            own = batch.own.transpose(0, 1).flatten(0, 1)
+            losses = restricted_cross_entropy(outputs, labels, own, candidates, self.tables.lm_head)
+        return losses.view(batch.depths, -1).T
+
+
+def _means(losses: Tensor, labelled: Tensor) -> tuple[float, ...]:
+    """Return the mean of each depth over the rows that have a label."""
+    means: list[float] = (losses.detach().sum(dim=0) / labelled.sum(dim=0).clamp(min=1)).tolist()
+    return tuple(means)

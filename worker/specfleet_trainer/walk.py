@@ -6,16 +6,16 @@ walk as feeding the drafts: a later draft only counts when all before it were tr
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 
 from specfleet_trainer.batch import output_rows, pack
 from specfleet_trainer.checkpoint import Tables
 from specfleet_trainer.heads import Head
-from specfleet_trainer.loss import BLOCK_ROWS
-from specfleet_trainer.sequences import Sequence
+from specfleet_trainer.logits import best_tokens
+from specfleet_trainer.sequences import Sequence as Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +29,58 @@ class Walk:
     """How often the draft of each depth was accepted."""
 
 
-def step_walk(head: Head, tables: Tables, sequence: Sequence, depths: int) -> Walk:
-    """Walk `head` over a complete sequence, from the first token of the target on."""
-    rows = output_rows(sequence)
+@dataclass(frozen=True, slots=True)
+class RequestWalk:
+    """The walks of several heads over one request, in the order of the heads."""
+
+    key: int
+    """Of the request's conversation."""
+    serial: int
+    complete: bool
+    """Only of a complete request does a walk say what the head would have cost."""
+    tokens: int
+    """Emitted by the verify steps, the same for every head."""
+    verify_steps: tuple[int, ...]
+    accepted: tuple[tuple[int, ...], ...]
+    """For each head, how often the draft of each depth was accepted."""
+
+
+def walks(
+    heads: Sequence[Head], tables: Tables, requests: Iterable[Rows], depths: int
+) -> list[RequestWalk]:
+    """Walk every head over every request, from the first token of the target on."""
+    found = []
+    for request in requests:
+        of_heads = _walk_together(heads, tables, request, depths)
+        found.append(
+            RequestWalk(
+                key=request.key,
+                serial=request.serial,
+                complete=request.complete,
+                tokens=len(output_rows(request)),
+                verify_steps=tuple(one.verify_steps for one in of_heads),
+                accepted=tuple(one.accepted for one in of_heads),
+            )
+        )
+    return found
+
+
+def step_walk(head: Head, tables: Tables, request: Rows, depths: int) -> Walk:
+    """Walk one head over a complete request, from the first token of the target on."""
+    return _walk_together([head], tables, request, depths)[0]
+
+
+@torch.no_grad()
+def _walk_together(heads: Sequence[Head], tables: Tables, request: Rows, depths: int) -> list[Walk]:
+    """Return the walk of each head; the request is packed once, the LM head read once."""
+    rows = output_rows(request)
     if not rows:
-        return Walk(verify_steps=0, tokens=0, accepted=(0,) * depths)
-    with torch.no_grad():
-        batch = pack([(sequence, rows)], depths)
-        outputs = head.depth_outputs(batch, tables.embedding)
-        drafts = torch.stack([best_tokens(output, tables.lm_head) for output in outputs], dim=1)
-        prefixes = (drafts == batch.labels).long().cumprod(dim=1).sum(dim=1)
-    return walk(prefixes.tolist(), depths)
-
-
-def best_tokens(output: Tensor, lm_head: Tensor) -> Tensor:
-    """Return [N]: the most likely token of each row; no [N, vocabulary] tensor is made."""
-    return torch.cat([(rows @ lm_head.T).argmax(-1) for rows in output.split(BLOCK_ROWS)])
+        return [Walk(verify_steps=0, tokens=0, accepted=(0,) * depths)] * len(heads)
+    batch = pack([(request, rows)], depths)
+    outputs = [o for head in heads for o in head.depth_outputs(batch, tables.embedding)]
+    drafts = best_tokens(torch.cat(outputs), tables.lm_head).view(len(heads), depths, -1)
+    prefixes = (drafts == batch.labels.T).long().cumprod(dim=1).sum(dim=1)
+    return [walk(acceptable, depths) for acceptable in prefixes.tolist()]
 
 
 def walk(acceptable: list[int], depths: int) -> Walk:

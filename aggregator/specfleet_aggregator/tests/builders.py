@@ -15,7 +15,7 @@ from specfleet_aggregator.server import running
 from specfleet_aggregator.settings import Settings
 from specfleet_common.lineage import Lineage, shapes_digest
 from specfleet_common.store.base import Store
-from specfleet_common.store.directory import DirectoryStore
+from specfleet_common.store.opening import open_store
 from specfleet_common.tensors import Array, TensorMap, content_digest, decode, encode
 from specfleet_common.wire.client import AggregatorClient
 from specfleet_common.wire.messages import (
@@ -111,7 +111,7 @@ def settings(directory: Path, **changes: object) -> Settings:
 async def aggregator(directory: Path, **changes: object) -> AsyncIterator[AggregatorClient]:
     """Run a real server in this process and return a client of it."""
     chosen = settings(directory, **changes)
-    async with serving(chosen, DirectoryStore(chosen.store_directory)) as client:
+    async with serving(chosen, open_store(chosen.store, {})) as client:
         yield client
 
 
@@ -162,8 +162,8 @@ class FakeWorker:
 
     async def pull(self, number: int) -> tuple[VersionRef, dict[str, Array]]:
         path = self.directory / f"{self.worker_id}-version"
-        version = await self.client.pull_version(self.lineage.id, number, into=path)
-        return version, decode(path.read_bytes())
+        pulled = await self.client.pull_version(self.lineage.id, number, into=path)
+        return pulled.version, decode(path.read_bytes())
 
     def _file(self, kind: str, data: bytes) -> Path:
         path = self.directory / f"{self.worker_id}-{kind}"

@@ -42,6 +42,35 @@ def test_a_worker_with_another_stock_drafter_is_told_why_it_cannot_join() -> Non
         fleet.heartbeat(lineage_at(), beat(stock_digest="a" * 64), policy(), now=0.0)
 
 
+def test_a_worker_is_told_the_newest_version_that_its_deltas_are_part_of() -> None:
+    state = lineage_at(0)
+    for name in ("both", "first", "gone"):
+        state, _ = fleet.heartbeat(state, beat(name), policy(), now=0.0)
+    state = opened(state, 1, "both", "first", "gone")
+    state = opened(fleet.left(state, "gone"), 2, "both")
+
+    counted = {
+        name: fleet.heartbeat(state, beat(name), policy(), now=0.0)[1].counted_version
+        for name in ("both", "first", "gone", "never")
+    }
+
+    assert counted == {"both": 2, "first": 1, "gone": 0, "never": 0}
+
+
+def test_a_version_that_proved_damaged_counts_nobodys_delta() -> None:
+    state, _ = fleet.heartbeat(lineage_at(0), beat(), policy(), now=0.0)
+    state = opened(opened(state, 1, "w"), 2, "w")
+
+    state = opened(state, 1, "w")
+
+    assert state.counted == {"w": 1}
+
+
+def opened(state: LineageState, number: int, *workers: str) -> LineageState:
+    base = VersionRef(number, STOCK_DIGEST, 10)
+    return fleet.restored(state, stock=STOCK, base=base, taken=number, workers=workers, now=0.0)
+
+
 def test_a_delta_before_there_is_a_version_is_stale() -> None:
     reply = fleet.offer(LineageState(LINEAGE), header())
 

@@ -13,6 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from specfleet_aggregator.tests.builders import FakeWorker, at_version, drafter, joined
+from specfleet_common.store.location import DirectoryLocation, Location
+from specfleet_common.store.testing import ENVIRONMENT, Server
+from specfleet_common.store.tests.proxy import proxy
 from specfleet_common.wire.client import AggregatorClient
 from specfleet_common.wire.messages import Outcome
 
@@ -21,14 +24,16 @@ _SERVING_SECONDS = 3.4
 
 
 @contextmanager
-def process(directory: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+def process(
+    directory: Path, location: Location | None = None
+) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     """Run an aggregator that needs both of two workers; killed when the block ends."""
     port_file = directory / "port"
     port_file.unlink(missing_ok=True)
     environment = {
         **os.environ,
+        **store_settings(location or DirectoryLocation(path=directory / "store")),
         "SPECFLEET_AGGREGATOR_FLEET": "fleet",
-        "SPECFLEET_AGGREGATOR_STORE_DIRECTORY": str(directory / "store"),
         "SPECFLEET_AGGREGATOR_PORT_FILE": str(port_file),
         "SPECFLEET_AGGREGATOR_QUORUM_MINIMUM": "2",
     }
@@ -37,6 +42,12 @@ def process(directory: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
             yield child, port_file
         finally:
             child.kill()
+
+
+def store_settings(location: Location) -> dict[str, str]:
+    if isinstance(location, DirectoryLocation):
+        return {"SPECFLEET_AGGREGATOR_STORE_DIRECTORY": str(location.path)}
+    return {"SPECFLEET_AGGREGATOR_STORE_S3": location.model_dump_json(), **ENVIRONMENT}
 
 
 def port_of(port_file: Path) -> int:
@@ -61,9 +72,11 @@ async def workers_of(port_file: Path, directory: Path) -> list[FakeWorker]:
     return workers
 
 
-async def test_a_killed_aggregator_goes_on_with_the_version_it_had(tmp_path: Path) -> None:
+async def test_a_killed_aggregator_goes_on_with_the_version_it_had(
+    tmp_path: Path, location: Location
+) -> None:
     async with asyncio.timeout(_DEADLINE_SECONDS):
-        with process(tmp_path) as (child, port_file):
+        with process(tmp_path, location) as (child, port_file):
             one, two = await workers_of(port_file, tmp_path)
             await asyncio.gather(one.push(drafter(0.25)), two.push(drafter(0.25)))
             before = await at_version(one, 1)
@@ -72,7 +85,7 @@ async def test_a_killed_aggregator_goes_on_with_the_version_it_had(tmp_path: Pat
             child.wait()
             await one.client.close()
 
-        with process(tmp_path) as (child, port_file):
+        with process(tmp_path, location) as (child, port_file):
             one, two = await workers_of(port_file, tmp_path)
             serving_seconds = processor_seconds(child.pid)
             after = one.replies[-1]
@@ -112,6 +125,39 @@ def test_the_store_of_another_fleet_ends_the_process_with_a_sentence(tmp_path: P
     assert "Traceback" not in result.stderr
 
 
+def test_a_store_that_overwrites_ends_the_process_with_a_sentence(s3: Server) -> None:
+    with proxy(s3.endpoint) as between:
+        between.ignores_conditions = True
+        location = s3.location("overwriting", endpoint=between.endpoint)
+
+        result = subprocess.run(
+            [sys.executable, "-m", "specfleet_aggregator"],
+            env={**os.environ, **store_settings(location), "SPECFLEET_AGGREGATOR_FLEET": "fleet"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    assert result.returncode == 1
+    assert "use an S3 server that honours If-None-Match" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_what_a_killed_writer_left_is_removed_at_the_start(tmp_path: Path) -> None:
+    folder = tmp_path / "store" / "l" / "versions" / "0"
+    folder.mkdir(parents=True)
+    old, young = (folder / f".drafter.safetensors.{digit * 16}" for digit in "ab")
+    for path in (old, young):
+        path.write_bytes(b"half")
+    os.utime(old, (0, 0))
+
+    with process(tmp_path) as (_, port_file):
+        port_of(port_file)
+
+    assert list(folder.iterdir()) == [young]
+
+
 def test_sigterm_ends_the_process_at_once_and_without_error(tmp_path: Path) -> None:
     with process(tmp_path) as (child, port_file):
         port_of(port_file)
@@ -124,7 +170,7 @@ def test_sigterm_ends_the_process_at_once_and_without_error(tmp_path: Path) -> N
 def test_the_process_imports_nothing_heavy() -> None:
     code = (
         "import sys, specfleet_aggregator.server\n"
-        "print(sorted({'torch', 'scipy', 'safetensors', 'pandas'} & sys.modules.keys()))"
+        "print(sorted({'torch', 'scipy', 'safetensors', 'pandas', 'minio'} & sys.modules.keys()))"
     )
 
     result = subprocess.run(

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
-from pydantic.alias_generators import to_camel
+from pydantic import Discriminator, Field, StringConstraints, Tag, field_validator
 from pydantic.functional_validators import model_validator
 
 from specfleet_common.api.engine_options import argument_refusal, variable_refusal
+from specfleet_common.api.resource import Resource
+from specfleet_common.api.store import Store
 from specfleet_common.api.values import (
     Fraction,
     Name,
@@ -24,24 +25,20 @@ from specfleet_common.api.values import (
     SmallFraction,
     Text,
 )
+from specfleet_common.codecs.codec import Codec
 
 MAIN_COHORT = "main"
 
 Replicas = Annotated[int, Field(ge=0, le=256)]
 
 
-class Resource(BaseModel):
-    """How every part of a resource is read: strictly, and unchangeable afterwards."""
-
-    model_config = ConfigDict(
-        alias_generator=to_camel, extra="forbid", frozen=True, strict=True, validate_default=True
-    )
-
-
 class Metadata(Resource):
     """What names the fleet."""
 
     name: Name = Field(description="Name of the fleet.")
+    namespace: Name = Field(
+        default="default", description="Namespace of the fleet; part of its keys in an S3 store."
+    )
 
 
 class Target(Resource):
@@ -141,6 +138,14 @@ class Capture(Resource):
     )
 
 
+# Tags in angle brackets are left out of messages.
+DepthWeights = Annotated[
+    Annotated[Literal["DPACE"], Tag("<word>")]
+    | Annotated[tuple[PositiveDecimal, ...], Tag("<list>")],
+    Discriminator(lambda value: "<word>" if isinstance(value, str) else "<list>"),
+]
+
+
 class Trainer(Resource):
     """How the drafter is trained beside each training engine."""
 
@@ -148,10 +153,11 @@ class Trainer(Resource):
     learning_rate: SmallFraction = Field(
         default="0.0001", description="Learning rate of the local AdamW steps, in quotes."
     )
-    depth_weights: tuple[PositiveDecimal, ...] | None = Field(
+    depth_weights: DepthWeights | None = Field(
         default=None,
         description="Weight of the loss of each drafted token, in quotes, one per speculative "
-        "token; each 0.8 of the one before when absent.",
+        "token; each 0.8 of the one before when absent. DPACE: by how likely the tokens before "
+        "it are accepted now.",
     )
     rows_per_step: Annotated[int, Field(ge=1, le=1 << 20)] = Field(
         default=1024, description="Tokens in one training step."
@@ -200,18 +206,12 @@ class Aggregation(Resource):
         default=900, description="After this long the minimum of the quorum is enough."
     )
     outer: Outer = Field(default=Outer(), description="The step from one version to the next.")
-
-
-class Directory(Resource):
-    """A store in a directory of this machine."""
-
-    path: Text = Field(description="The directory; relative to the manifest.")
-
-
-class Store(Resource):
-    """Where versions and the ledger live."""
-
-    directory: Directory = Field(description="A directory of this machine.")
+    codec: Codec = Field(
+        default=Codec.FLOAT32,
+        description="How workers send what they have learned. Float32: as it is, 4 bytes per "
+        "weight. BFloat16: about 1.4. Int8: about 1. Ternary: about 0.15; what it rounds away is "
+        "sent with the next round.",
+    )
 
 
 class FleetSpec(Resource):
@@ -247,7 +247,7 @@ class FleetSpec(Resource):
     @model_validator(mode="after")
     def _weighs_every_depth(self) -> Self:
         weights, depths = self.trainer.depth_weights, self.drafter.num_speculative_tokens
-        if weights is not None and len(weights) != depths:
+        if isinstance(weights, tuple) and len(weights) != depths:
             raise ValueError(
                 f"trainer.depthWeights has {len(weights)} weights, "
                 f"expected {depths} as in drafter.numSpeculativeTokens"

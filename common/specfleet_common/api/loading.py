@@ -14,6 +14,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from specfleet_common.api.fleet import SpeculatorFleet
+from specfleet_common.api.store import Store
 
 _LONGEST_VALUE = 80
 
@@ -44,9 +45,7 @@ def load_fleet(path: Path) -> SpeculatorFleet:
     folder = path.absolute().parent
     spec = fleet.spec
     target = spec.target.model_copy(update={"model": _absolute(spec.target.model, folder)})
-    directory = spec.store.directory
-    directory = directory.model_copy(update={"path": _absolute(directory.path, folder)})
-    store = spec.store.model_copy(update={"directory": directory})
+    store = _with_absolute_paths(spec.store, folder)
     return fleet.model_copy(
         update={"spec": spec.model_copy(update={"target": target, "store": store})}
     )
@@ -78,6 +77,18 @@ def _read(path: Path) -> str:
         raise ManifestError(f"{path}: cannot be read: {error}") from error
 
 
+def _with_absolute_paths(store: Store, folder: Path) -> Store:
+    if store.directory is not None:
+        path = _absolute(store.directory.path, folder)
+        directory = store.directory.model_copy(update={"path": path})
+        return store.model_copy(update={"directory": directory})
+    assert store.s3 is not None
+    if store.s3.ca_file is None:
+        return store
+    s3 = store.s3.model_copy(update={"ca_file": _absolute(store.s3.ca_file, folder)})
+    return store.model_copy(update={"s3": s3})
+
+
 def _absolute(path: str, folder: Path) -> str:
     return str((folder / Path(path).expanduser()).resolve())
 
@@ -101,9 +112,11 @@ def _sentence(mistake: Any) -> str:
 
 
 def _dotted(location: Sequence[str | int]) -> str:
+    """Return the path of a field; parts in angle brackets name a choice and are no fields."""
     path = ""
     for part in location:
-        path += f"[{part}]" if isinstance(part, int) else f".{part}"
+        if not str(part).startswith("<"):
+            path += f"[{part}]" if isinstance(part, int) else f".{part}"
     return path.removeprefix(".")
 
 

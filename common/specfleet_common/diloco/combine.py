@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from specfleet_common.tensors import Array, TensorMap, blocks
+from specfleet_common.codecs.deltas import Delta
+from specfleet_common.lineage import Shapes
+from specfleet_common.tensors import Array
 
 
-class _Mean(Mapping[str, Array]):
-    """Computes each tensor when it is asked for, so that only one is in memory at a time."""
+@dataclass(frozen=True, slots=True)
+class _Mean:
+    """Computes each block when it is asked for: only one of every delta is in memory at a time."""
 
-    def __init__(self, deltas: Sequence[TensorMap]) -> None:
-        self._deltas = deltas
+    deltas: Sequence[Delta]
 
-    def __getitem__(self, name: str) -> Array:
-        result = np.empty(self._deltas[0][name].shape, np.float32)
-        sources = [blocks(delta[name]) for delta in self._deltas]
-        for out, *parts in zip(blocks(result), *sources, strict=True):
-            total = np.zeros(out.shape, np.float64)
-            for part in parts:
-                total += part
-            out[:] = total / len(parts)
-        return result
+    @property
+    def shapes(self) -> Shapes:
+        return self.deltas[0].shapes
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._deltas[0])
-
-    def __len__(self) -> int:
-        return len(self._deltas[0])
+    def blocks(self, name: str) -> Iterator[Array]:
+        """Return the mean of a tensor's blocks, summed in float64."""
+        sources = [delta.blocks(name) for delta in self.deltas]
+        for first, *others in zip(*sources, strict=True):
+            total = first.astype(np.float64)
+            for other in others:
+                total += other
+            yield np.divide(total, len(sources), out=total).astype(np.float32)
 
 
-def mean(deltas: Sequence[TensorMap]) -> TensorMap:
-    """Return the mean, computed tensor by tensor as they are asked for."""
+def mean(deltas: Sequence[Delta]) -> Delta:
+    """Return the mean, computed block by block as they are asked for."""
     if not deltas:
         raise ValueError("there are no deltas, expected at least one")
     return _Mean(deltas)

@@ -7,6 +7,7 @@ whether they may serve.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,11 +56,11 @@ class BankWriter:
         """The largest weights this bank can hold."""
         return self._slots.slot_bytes
 
-    def publish(self, data: ReadableBuffer, digest: str, label: str) -> int:
-        """Seal the weights, then make them the newest; return their number in the sequence."""
+    def publish(self, blocks: Iterable[ReadableBuffer], digest: str, label: str) -> int:
+        """Seal weights that come in blocks, then make them the newest; return their number."""
         if label not in LABELS:
             raise ValueError(f"{self._file.path}: label is {label!r}, expected one of {LABELS}")
-        return self._slots.publish(json.dumps([digest, label]).encode(), data)
+        return self._slots.publish(json.dumps([digest, label]).encode(), blocks)
 
 
 class BankReader:

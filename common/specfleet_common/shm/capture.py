@@ -98,7 +98,7 @@ def encode_end(end: End) -> list[Part]:
 
 
 def encode_step(step: Step) -> list[Part]:
-    """Return the parts of a STEP record; they refer to the step's own memory where they can."""
+    """Return the parts of a STEP record; the hidden states stay in the step's own memory."""
     requests, depths = step.drafts.shape
     rows = len(step.tokens)
     hidden = step.hidden
@@ -109,7 +109,8 @@ def encode_step(step: Step) -> list[Part]:
     if not 0 < len(digest) <= 64:
         raise CaptureError(f"digest is {step.digest!r}, expected 1 to 64 characters")
     header = _STEP.pack(step.number, requests, rows, depths, 0, hidden_bytes, digest)
-    return [
+    # In one piece: each part costs the ring more than joining them does.
+    small = (
         header,
         _checked("serials", step.serials, (requests,), np.uint64),
         _checked("first", step.first, (requests,), np.uint32),
@@ -118,8 +119,8 @@ def encode_step(step: Step) -> list[Part]:
         _checked("tokens", step.tokens, (rows,), np.int32),
         _checked("fed", step.fed, (rows,), np.int32),
         _checked("positions", step.positions, (rows,), np.int32),
-        hidden,
-    ]
+    )
+    return [b"".join(small), hidden]
 
 
 def decode(record: Record, layout: Layout) -> Begin | Step | End:

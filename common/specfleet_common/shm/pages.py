@@ -30,7 +30,7 @@ class PageWriter:
     def write(self, mapping: Mapping[str, Any]) -> None:
         """Replace the page's content in one step; ValueError for NaN or too much."""
         text = json.dumps(dict(mapping), allow_nan=False, separators=(",", ":"))
-        self._slots.publish(b"", text.encode())
+        self._slots.publish(b"", [text.encode()])
 
 
 class PageReader:

@@ -1,12 +1,14 @@
 """Two slots in one shared file, of which the newest sealed one counts: bank and pages rest on it.
 
 A new entry goes into the slot that does not hold the newest one, so a writer that dies half-way
-leaves the previous entry whole. Data moves by the kernel's read and write, not through the mapping.
+leaves the previous entry whole. Data moves by the kernel's read and write, not through the mapping,
+and block by block, so that a writer needs no memory for it.
 """
 
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -51,27 +53,38 @@ class SlotWriter:
         self._file = file
         self._words = file.words
 
-    def publish(self, note: bytes, data: ReadableBuffer) -> int:
-        """Seal one entry and return its number; ValueError when it is too large."""
-        view = memoryview(data).cast("B")
-        if len(note) > NOTE_BYTES or len(view) > self.slot_bytes:
-            raise ValueError(
-                f"{self._file.path}: entry of {len(note)} + {len(view)} bytes, "
-                f"expected at most {NOTE_BYTES} + {self.slot_bytes}"
-            )
+    def publish(self, note: bytes, blocks: Iterable[ReadableBuffer]) -> int:
+        """Seal one entry whose data are the blocks in a row; return its number.
+
+        ValueError when it is too large: the newest entry stays the newest then.
+        """
+        self._require_room(note, 0)
         sequence = self._words[SEQUENCE] + 1
         base = _SLOT_WORDS[sequence % 2]
         offset = sequence % 2 * (NOTE_BYTES + self.slot_bytes)
 
         self._words[base + _STAMP] = 0
         self._file.write_at(offset, note)
-        self._file.write_at(offset + NOTE_BYTES, view)
+        checksum, length = zlib.crc32(note), 0
+        for block in blocks:
+            view = memoryview(block).cast("B")
+            self._require_room(note, length + len(view))
+            self._file.write_at(offset + NOTE_BYTES + length, view)
+            checksum = zlib.crc32(view, checksum)
+            length += len(view)
         self._words[base + _NOTE_LENGTH] = len(note)
-        self._words[base + _LENGTH] = len(view)
-        self._words[base + _CHECKSUM] = zlib.crc32(view, zlib.crc32(note))
+        self._words[base + _LENGTH] = length
+        self._words[base + _CHECKSUM] = checksum
         self._words[base + _STAMP] = sequence
         self._words[SEQUENCE] = sequence
         return sequence
+
+    def _require_room(self, note: bytes, length: int) -> None:
+        if len(note) > NOTE_BYTES or length > self.slot_bytes:
+            raise ValueError(
+                f"{self._file.path}: entry of {len(note)} + {length} bytes or more, "
+                f"expected at most {NOTE_BYTES} + {self.slot_bytes}"
+            )
 
 
 class SlotReader:

@@ -21,3 +21,11 @@ class Store(Protocol):
 
     def list(self, path: str) -> list[str]:
         """Return the sorted names directly below a path; empty when there is nothing."""
+
+
+def names_of(path: str) -> tuple[str, ...]:
+    """Return the names in a path, none for the root; ValueError when it could lead elsewhere."""
+    names = tuple(path.split("/")) if path else ()
+    if any(not name or name.startswith(".") for name in names):
+        raise ValueError(f"path is {path!r}, expected names without leading dots between '/'")
+    return names

@@ -2,18 +2,23 @@
 
 An entry appears by a hard link from a finished, synced file, so it is never seen half-written, and
 of two writers exactly one wins, even over NFS. Names that begin with a dot are not entries: a
-writer that died leaves one behind.
+writer that died leaves one behind, which the next owner of the store removes.
 """
 
 from __future__ import annotations
 
 import mmap
 import os
+import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
-from specfleet_common.store.base import StoreError
+from specfleet_common.store.base import StoreError, names_of
+
+_PARTIAL = re.compile(r"\..+\.[0-9a-f]{16}")
+_ABANDONED_AFTER_SECONDS = 3600.0
 
 
 class DirectoryStore:
@@ -65,10 +70,34 @@ class DirectoryStore:
         return sorted(name for name in names if not name.startswith("."))
 
     def _path(self, path: str) -> Path:
-        names = path.split("/") if path else []
-        if any(not name or name.startswith(".") for name in names):
-            raise ValueError(f"path is {path!r}, expected names without leading dots between '/'")
-        return self._root.joinpath(*names)
+        return self._root.joinpath(*names_of(path))
+
+
+def remove_leftovers(root: Path, *, now: float) -> int:
+    """Remove what writers that died have left, and return how many files that were.
+
+    `now` is wall time, as files have it.
+    """
+    try:
+        abandoned = leftovers(dict(_partials(root)), now=now)
+        for path in abandoned:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(f"cannot remove leftovers: {error}") from error
+    return len(abandoned)
+
+
+def leftovers(changed_at: Mapping[Path, float], *, now: float) -> list[Path]:
+    """Return the files that were half-written an hour ago or longer: their writers are dead."""
+    return [path for path, at in changed_at.items() if now - at > _ABANDONED_AFTER_SECONDS]
+
+
+def _partials(root: Path) -> Iterator[tuple[Path, float]]:
+    for folder, _, names in os.walk(root):
+        for path in (Path(folder, name) for name in names if _PARTIAL.fullmatch(name)):
+            # A living writer may remove its file at any moment.
+            with suppress(FileNotFoundError):
+                yield path, path.stat().st_mtime
 
 
 def _write(path: Path, parts: Iterable[bytes | memoryview]) -> None:

@@ -11,8 +11,16 @@ from specfleet_common.store.base import Store, StoreError
 _PATH = "owner.json"
 
 
-class ForeignStore(StoreError):
-    """The store belongs to another fleet; only a person can answer that."""
+class UnusableStore(StoreError):
+    """The store must not be used; only a person can answer that."""
+
+
+class ForeignStore(UnusableStore):
+    """The store belongs to another fleet."""
+
+
+class OverwritingStore(UnusableStore):
+    """The store replaces what exists, so two writers would destroy each other's work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +34,15 @@ _ADAPTER = TypeAdapter(Owner)
 
 
 def claim(store: Store, fleet: str) -> None:
-    """Make a store that nobody owns this fleet's; ForeignStore when it is another's."""
-    store.create(_PATH, [_ADAPTER.dump_json(Owner(fleet))])
+    """Make a store that nobody owns this fleet's; UnusableStore when it cannot be."""
+    check(store, fleet)
+    entry = _ADAPTER.dump_json(Owner(fleet))
+    # Where an entry can be created twice, the same bytes do no harm.
+    if store.create(_PATH, [entry]) and store.create(_PATH, [entry]):
+        raise OverwritingStore(
+            f"the store wrote {_PATH} twice, expected it to refuse the second time: use an S3 "
+            "server that honours If-None-Match"
+        )
     check(store, fleet)
 
 

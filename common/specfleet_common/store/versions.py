@@ -92,6 +92,15 @@ def find(store: Store, lineage_id: str) -> Found:
     return Found(None, taken, tuple(damage))
 
 
+def published(store: Store, lineage_id: str) -> list[int]:
+    """Return the numbers of all versions that exist, damaged or not, in order."""
+    return [
+        number
+        for number in sorted(_numbers(store, lineage_id))
+        if store.read(_manifest_path(lineage_id, number)) is not None
+    ]
+
+
 def read_manifest(store: Store, lineage_id: str, number: int) -> Manifest | None:
     """Return one version's manifest, None when there is no such version."""
     data = store.read(_manifest_path(lineage_id, number))

@@ -66,6 +66,12 @@ AGGREGATOR_REFUSED_DELTAS = Metric(
     "Deltas refused for their content, by worker.",
     ("fleet", "worker"),
 )
+AGGREGATOR_BYTES = Metric(
+    "counter",
+    "specfleet_aggregator_bytes_total",
+    "Bytes of weights received from workers and sent to them.",
+    ("fleet", "direction"),
+)
 AGGREGATOR_ROUND_SECONDS = Metric(
     "histogram",
     "specfleet_aggregator_round_seconds",

@@ -9,6 +9,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Self, TypeVar, cast
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING, BinaryIO, Self, TypeVar, cast
 import grpc
 import grpc.aio
 
-from specfleet_common.lineage import Lineage
+from specfleet_common.codecs import patch
+from specfleet_common.lineage import Lineage, short
 from specfleet_common.tensors import TensorError, content_digest_of_file
 from specfleet_common.wire import codec
 from specfleet_common.wire.chunks import CHUNK_BYTES, MAX_PAYLOAD_BYTES, Assembly
@@ -73,6 +75,27 @@ class Refused(Exception):
         self.reason = reason
 
 
+class PatchUnusable(Exception):
+    """A patch did not make the version it was sent for; the whole version will do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A version that the caller has in a file."""
+
+    version: VersionRef
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """A version that has come, and how: whole, or as a patch."""
+
+    version: VersionRef
+    received_bytes: int
+    is_patch: bool
+
+
 class AggregatorClient:
     """One connection to the aggregator at `address` (host:port)."""
 
@@ -120,33 +143,43 @@ class AggregatorClient:
             return version
 
     async def push_delta(self, header: DeltaHeader, source: Path) -> DeltaReply:
-        """Hand in a delta from a float32 safetensors file; again is harmless."""
+        """Hand in a delta from a file that is encoded as the header says; again is harmless."""
         with source.open("rb") as file, _failures():
             chunks = _upload(pb.DeltaChunk(header=codec.encode_delta_header(header)), file)
             reply = await self._stub.PushDelta(chunks, timeout=self._transfer_seconds)
             return codec.decode_delta_reply(reply)
 
-    async def pull_version(self, lineage_id: str, number: int, *, into: Path) -> VersionRef:
-        """Fetch one version into a file, which appears whole and with the right digest."""
+    async def pull_version(
+        self, lineage_id: str, number: int, *, into: Path, have: Held | None = None
+    ) -> Pulled:
+        """Fetch one version into a file, which appears whole and with the right digest.
+
+        With `have`, a patch to it may come instead; PatchUnusable when that leads elsewhere.
+        """
+        request = pb.PullVersionRequest(
+            lineage_id=lineage_id,
+            number=number,
+            have=codec.encode_version(None if have is None else have.version),
+        )
         partial = into.with_name(f".{into.name}.partial")
+        patch_file = into.with_name(f".{into.name}.patch")
         with _failures():
-            call = self._stub.PullVersion(
-                pb.PullVersionRequest(lineage_id=lineage_id, number=number),
-                timeout=self._transfer_seconds,
-            )
+            call = self._stub.PullVersion(request, timeout=self._transfer_seconds)
             try:
-                version = await _receive(aiter(call), partial)
-                actual = await asyncio.to_thread(content_digest_of_file, partial)
-                if version.number != number or version.digest != actual:
-                    raise WireError(
-                        f"version {version.number} came with digest {actual}, "
-                        f"expected version {number} with digest {version.digest}"
-                    )
+                chunks = aiter(call)
+                version, patch_bytes = await _version_header(chunks, number, have)
+                if have is None or not patch_bytes:
+                    await _receive(chunks, partial, version.size_bytes)
+                    await asyncio.to_thread(_check_version, partial, version)
+                else:
+                    await _receive(chunks, patch_file, patch_bytes)
+                    await asyncio.to_thread(_patched, have, patch_file, partial, version)
                 partial.replace(into)
-                return version
+                return Pulled(version, patch_bytes or version.size_bytes, bool(patch_bytes))
             finally:
                 call.cancel()
                 partial.unlink(missing_ok=True)
+                patch_file.unlink(missing_ok=True)
 
     async def watch_state(self) -> AsyncGenerator[FleetState, None]:
         """Receive the state of the fleet's lineages, at once and after every change."""
@@ -161,17 +194,47 @@ async def _upload(header: Chunk, file: BinaryIO) -> AsyncIterator[Chunk]:
         yield type(header)(data=data)
 
 
-async def _receive(chunks: AsyncIterator[pb.VersionChunk], path: Path) -> VersionRef:
+async def _version_header(
+    chunks: AsyncIterator[pb.VersionChunk], number: int, have: Held | None
+) -> tuple[VersionRef, int]:
+    """Return which version follows, and the size of the patch that comes in its place, if any."""
     first = await anext(chunks, pb.VersionChunk())
     version = codec.decode_version(first.header.version)
     if version is None:
         raise WireError("header: is missing, expected it first")
+    if version.number != number:
+        raise WireError(f"version {version.number} came, expected version {number}")
+    if first.header.patch_bytes and have is None:
+        raise WireError("a patch came, expected the whole version")
+    return version, first.header.patch_bytes
+
+
+async def _receive(chunks: AsyncIterator[pb.VersionChunk], path: Path, size_bytes: int) -> None:
     with path.open("wb") as file:
-        assembly = Assembly(file, size_bytes=version.size_bytes, limit_bytes=MAX_PAYLOAD_BYTES)
+        assembly = Assembly(file, size_bytes=size_bytes, limit_bytes=MAX_PAYLOAD_BYTES)
         async for chunk in chunks:
             assembly.add(chunk.data)
         assembly.finish()
-    return version
+
+
+def _patched(have: Held, patch_file: Path, into: Path, version: VersionRef) -> None:
+    """Make a version from the one that is here."""
+    try:
+        with have.path.open("rb") as base, patch_file.open("rb") as made, into.open("wb") as file:
+            patch.apply(base, made, file)
+        _check_version(into, version)
+    except (TensorError, WireError) as error:
+        raise PatchUnusable(
+            f"the patch from version {have.version.number} ({short(have.version.digest)}): {error}"
+        ) from error
+
+
+def _check_version(path: Path, version: VersionRef) -> None:
+    actual = content_digest_of_file(path)
+    if actual != version.digest:
+        raise WireError(
+            f"version {version.number} came with digest {actual}, expected {version.digest}"
+        )
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
+from specfleet_common.codecs.codec import Codec
 from specfleet_common.lineage import LOCAL, MISMATCH, STOCK, Lineage
 from specfleet_common.wire.messages import (
     DeltaHeader,
@@ -94,10 +95,13 @@ def encode_reply(reply: HeartbeatReply) -> pb.HeartbeatReply:
             depth_weights=orders.depth_weights,
             rows_per_step=orders.rows_per_step,
             publish_every_steps=orders.publish_every_steps,
+            codec=orders.codec,
+            dpace=orders.dpace,
         ),
         delta_counted=reply.delta_counted,
         lease_seconds=reply.lease_seconds,
         heartbeat_seconds=reply.heartbeat_seconds,
+        counted_version=reply.counted_version,
     )
 
 
@@ -118,10 +122,13 @@ def decode_reply(message: pb.HeartbeatReply) -> HeartbeatReply:
             ),
             rows_per_step=int(_positive(orders.rows_per_step, "orders.rows_per_step")),
             publish_every_steps=orders.publish_every_steps,
+            codec=_codec(orders.codec, "orders.codec"),
+            dpace=orders.dpace,
         ),
         delta_counted=message.delta_counted,
         lease_seconds=_positive(message.lease_seconds, "lease_seconds"),
         heartbeat_seconds=_positive(message.heartbeat_seconds, "heartbeat_seconds"),
+        counted_version=message.counted_version,
     )
 
 
@@ -136,6 +143,7 @@ def encode_delta_header(header: DeltaHeader) -> pb.DeltaHeader:
         size_bytes=header.size_bytes,
         steps=header.steps,
         positions=header.positions,
+        codec=header.codec,
     )
 
 
@@ -150,6 +158,7 @@ def decode_delta_header(message: pb.DeltaHeader) -> DeltaHeader:
         size_bytes=int(_positive(message.size_bytes, "size_bytes")),
         steps=message.steps,
         positions=message.positions,
+        codec=_codec(message.codec, "codec"),
     )
 
 
@@ -195,6 +204,8 @@ def encode_fleet(state: FleetState) -> pb.FleetState:
         round_seconds=state.round_seconds,
         store_error=state.store_error,
         workers=[_encode_worker(worker) for worker in state.workers],
+        received_bytes=state.received_bytes,
+        sent_bytes=state.sent_bytes,
     )
 
 
@@ -214,6 +225,8 @@ def decode_fleet(message: pb.FleetState) -> FleetState:
         round_seconds=_not_negative(message.round_seconds, "round_seconds"),
         store_error=message.store_error,
         workers=tuple(_decode_worker(worker) for worker in message.workers),
+        received_bytes=message.received_bytes,
+        sent_bytes=message.sent_bytes,
     )
 
 
@@ -371,6 +384,17 @@ def _digest(value: str, field: str, *, may_be_empty: bool = False) -> str:
     if not _HEXADECIMAL.fullmatch(value):
         raise WireError(f"{field}: is {value!r}, expected 64 hexadecimal digits")
     return value
+
+
+def _codec(value: str, field: str) -> Codec:
+    """Return a codec; who does not name one knows only the first."""
+    if not value:
+        return Codec.FLOAT32
+    try:
+        return Codec(value)
+    except ValueError as error:
+        known = [codec.value for codec in Codec]
+        raise WireError(f"{field}: is {value!r}, expected one of {known}") from error
 
 
 def _observed(value: str, field: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from specfleet_common.codecs.codec import Codec
 from specfleet_common.lineage import Lineage
 
 
@@ -69,11 +70,18 @@ class TrainingOrders:
     depth_weights: tuple[float, ...]
     rows_per_step: int
     publish_every_steps: int
+    codec: Codec = Codec.FLOAT32
+    dpace: bool = False
+    """Weigh depths by D-PACE; `depth_weights` says how many there are, and is for older workers."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatReply:
-    """What a worker should do: train `round` from `base`, hand in stock if it is wanted."""
+    """What a worker should do: train `round` from `base`, hand in stock if it is wanted.
+
+    `counted_version` is the newest version that a delta of this worker is part of, as far as the
+    aggregator knows; 0 for none.
+    """
 
     stock_wanted: bool
     round: int
@@ -83,6 +91,7 @@ class HeartbeatReply:
     delta_counted: bool
     lease_seconds: float
     heartbeat_seconds: float
+    counted_version: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +106,7 @@ class DeltaHeader:
     size_bytes: int
     steps: int
     positions: int
+    codec: Codec = Codec.FLOAT32
 
 
 class Outcome(enum.StrEnum):
@@ -137,7 +147,10 @@ class WorkerState:
 
 @dataclass(frozen=True, slots=True)
 class FleetState:
-    """One lineage of a fleet; `lineage` is None while no worker has reported."""
+    """One lineage of a fleet; `lineage` is None while no worker has reported.
+
+    Bytes are of weights that workers sent and fetched since the aggregator started.
+    """
 
     fleet: str
     lineage: Lineage | None
@@ -152,6 +165,8 @@ class FleetState:
     round_seconds: float
     store_error: str
     workers: tuple[WorkerState, ...]
+    received_bytes: int = 0
+    sent_bytes: int = 0
 
     @property
     def lineage_id(self) -> str:

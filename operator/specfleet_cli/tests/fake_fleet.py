@@ -18,6 +18,7 @@ from specfleet_cli.plan import FleetPlan, Kind, ProcessPlan, WorkerPlan
 from specfleet_cli.running import Run
 from specfleet_common.api.fleet import Cohort
 from specfleet_common.reaping import adopt_orphans
+from specfleet_common.store.location import DirectoryLocation
 
 FAKE = Path(__file__).parent / "fake_process.py"
 MODULES = Path(__file__).parents[2], Path(__file__).parents[3] / "common"
@@ -47,7 +48,7 @@ def fake_fleet(out: Path, shm_directory: Path) -> FleetPlan:
     return FleetPlan(
         fleet="fake",
         served_model_name="fake",
-        store_directory=out / "store",
+        store=DirectoryLocation(path=out / "store"),
         aggregator=aggregator,
         aggregator_address=f"127.0.0.1:{unused}",
         workers=(
@@ -75,7 +76,7 @@ def lives(pid: int) -> bool:
 
 def main(out: Path, shm_directory: Path) -> int:
     """Run the fleet as `specfleet run` does, until a signal."""
-    with claimed(out, out / "store"):
+    with claimed(out, DirectoryLocation(path=out / "store")):
         todo = fake_fleet(out, shm_directory)
         adopt_orphans()
         guard = Guard()

@@ -23,6 +23,15 @@ def test_a_fleet_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     assert fleet.workers[0].agent.pid is None
 
 
+def test_other_tools_learn_where_the_store_is(tmp_path: Path) -> None:
+    s3 = {"endpoint": "https://s3.example.com", "bucket": "fleets"}
+    planned_fleet = planned(spec__store={"s3": s3})
+
+    write_fleet(tmp_path / "fleet.json", describe(planned_fleet, {}, pid=3))
+
+    assert read_fleet(tmp_path / "fleet.json").store == planned_fleet.store
+
+
 @pytest.mark.parametrize("content", [None, b"{}", b"not JSON"])
 def test_another_file_is_refused_with_its_name(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "fleet.json"

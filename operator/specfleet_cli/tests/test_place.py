@@ -6,8 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from specfleet_cli.place import PlaceError, check_runnable, claimed, free_ports, inherited
+from specfleet_cli.place import (
+    PlaceError,
+    check_runnable,
+    check_store,
+    claimed,
+    free_ports,
+    inherited,
+)
 from specfleet_cli.tests.fleets import fleet
+from specfleet_common.store.location import DirectoryLocation, S3Location
+
+BUCKET = S3Location(endpoint="http://localhost:9000", bucket="fleets", prefix="default/tiny")
+
+
+def directory(path: Path) -> DirectoryLocation:
+    return DirectoryLocation(path=path)
 
 
 def test_a_directory_without_a_model_is_refused(tmp_path: Path) -> None:
@@ -29,11 +43,11 @@ def test_a_fleet_without_engines_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_new_run_starts_without_the_state_of_the_last(tmp_path: Path) -> None:
-    with claimed(tmp_path, tmp_path / "store"):
+    with claimed(tmp_path, directory(tmp_path / "store")):
         (tmp_path / "state" / "main-0").mkdir()
     (tmp_path / "mine.txt").write_text("kept", encoding="utf-8")
 
-    with claimed(tmp_path, tmp_path / "store"):
+    with claimed(tmp_path, directory(tmp_path / "store")):
         left = sorted(path.name for path in tmp_path.iterdir())
 
     assert left == ["logs", "mine.txt", "run.lock", "state", "store"]
@@ -45,7 +59,7 @@ def test_a_directory_that_no_run_has_written_is_kept(tmp_path: Path, name: str) 
     (tmp_path / name).mkdir()
 
     for _ in range(2):
-        with pytest.raises(PlaceError) as caught, claimed(tmp_path, tmp_path / "store"):
+        with pytest.raises(PlaceError) as caught, claimed(tmp_path, directory(tmp_path / "store")):
             pass
 
     assert str(caught.value) == (
@@ -57,7 +71,7 @@ def test_a_directory_that_no_run_has_written_is_kept(tmp_path: Path, name: str) 
 
 @pytest.mark.parametrize("name", ["logs", "state/store"])
 def test_a_store_that_the_next_run_would_delete_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(PlaceError) as caught, claimed(tmp_path, tmp_path / name):
+    with pytest.raises(PlaceError) as caught, claimed(tmp_path, directory(tmp_path / name)):
         pass
 
     assert f"spec.store.directory.path: {tmp_path / name} is in" in str(caught.value)
@@ -67,9 +81,9 @@ def test_two_runs_cannot_share_a_store(tmp_path: Path) -> None:
     store = tmp_path / "store"
 
     with (
-        claimed(tmp_path / "one", store),
+        claimed(tmp_path / "one", directory(store)),
         pytest.raises(PlaceError) as caught,
-        claimed(tmp_path / "two", store),
+        claimed(tmp_path / "two", directory(store)),
     ):
         pass
 
@@ -77,6 +91,49 @@ def test_two_runs_cannot_share_a_store(tmp_path: Path) -> None:
         f"spec.store.directory.path: {store} is used by another specfleet run, expected a"
         " directory of its own"
     )
+
+
+def test_a_store_in_a_bucket_needs_no_directory_of_this_machine(tmp_path: Path) -> None:
+    with claimed(tmp_path, BUCKET):
+        left = sorted(path.name for path in tmp_path.iterdir())
+
+    assert left == ["logs", "run.lock", "state"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        pytest.param({}, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", id="none"),
+        pytest.param(
+            {"AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": ""},
+            "AWS_SECRET_ACCESS_KEY",
+            id="empty-secret",
+        ),
+    ],
+)
+def test_a_bucket_without_credentials_is_refused(environment: dict[str, str], message: str) -> None:
+    with pytest.raises(PlaceError) as caught:
+        check_store(BUCKET, environment)
+
+    assert str(caught.value) == (
+        f"spec.store: {message} not set in the environment, expected the credentials of "
+        "http://localhost:9000"
+    )
+
+
+def test_certificates_that_are_not_there_are_refused(tmp_path: Path) -> None:
+    location = BUCKET.model_copy(update={"ca_file": tmp_path / "ca.pem"})
+
+    with pytest.raises(PlaceError, match=r"spec\.store: .*ca\.pem is no file, expected"):
+        check_store(location, {"AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": "secret"})
+
+
+def test_certificates_that_are_none_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("no certificate", encoding="utf-8")
+    location = BUCKET.model_copy(update={"ca_file": tmp_path / "ca.pem"})
+
+    with pytest.raises(PlaceError, match=r"spec\.store: http://localhost:9000: .*CERTIFICATE"):
+        check_store(location, {"AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": "secret"})
 
 
 def test_ports_differ() -> None:

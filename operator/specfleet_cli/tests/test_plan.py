@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from specfleet_cli.plan import Kind, num_ports
 from specfleet_cli.tests.fleets import fleet, planned
+from specfleet_common.store.location import Addressing, S3Location
 
 COHORTS = [
     {"name": "control", "serve": "Stock"},
@@ -52,6 +54,12 @@ def test_what_the_manifest_leaves_open_is_left_to_the_engine() -> None:
 
     assert "--dtype" not in command
     assert "--max-model-len" not in command
+
+
+def test_the_aggregator_asks_for_the_codec_of_the_manifest() -> None:
+    environment = planned(spec__aggregation__codec="Ternary").aggregator.environment
+
+    assert environment["SPECFLEET_AGGREGATOR_CODEC"] == "Ternary"
 
 
 def test_an_agent_has_time_to_end_its_trainer_first() -> None:
@@ -112,6 +120,54 @@ def test_depth_weights_decay_unless_they_are_given() -> None:
 
     assert decaying == "[1.0, 0.8, 0.64]"
     assert given == "[1.0, 1.0, 0.5]"
+
+
+def test_depths_are_weighed_by_dpace_only_where_the_manifest_says_so() -> None:
+    name = "SPECFLEET_AGGREGATOR_DPACE"
+
+    fixed = planned().aggregator.environment[name]
+    adaptive = planned(spec__trainer__depthWeights="DPACE").aggregator.environment
+
+    assert (fixed, adaptive[name]) == ("false", "true")
+    assert adaptive["SPECFLEET_AGGREGATOR_DEPTH_WEIGHTS"] == "[1.0, 0.8, 0.64]"
+
+
+def test_a_fleet_in_a_bucket_has_a_place_of_its_own_there() -> None:
+    s3 = {"endpoint": "https://s3.example.com", "bucket": "fleets"}
+
+    plain = planned(spec__store={"s3": s3})
+    chosen = planned(
+        metadata={"name": "blue", "namespace": "prod"},
+        spec__store={"s3": {**s3, "prefix": "a/b", "addressing": "Virtual", "caFile": "/ca"}},
+    )
+
+    assert plain.store == S3Location(
+        endpoint="https://s3.example.com", bucket="fleets", prefix="default/tiny"
+    )
+    assert chosen.store == S3Location(
+        endpoint="https://s3.example.com",
+        bucket="fleets",
+        prefix="a/b/prod/blue",
+        addressing=Addressing.VIRTUAL,
+        ca_file=Path("/ca"),
+    )
+
+
+def test_the_aggregator_is_told_of_exactly_one_store() -> None:
+    s3 = {"endpoint": "https://s3.example.com", "bucket": "fleets"}
+
+    in_directory = planned().aggregator.environment
+    in_bucket = planned(spec__store={"s3": s3}).aggregator.environment
+
+    assert in_directory["SPECFLEET_AGGREGATOR_STORE_DIRECTORY"] == "store"
+    assert "SPECFLEET_AGGREGATOR_STORE_S3" not in in_directory
+    assert "SPECFLEET_AGGREGATOR_STORE_DIRECTORY" not in in_bucket
+    assert json.loads(in_bucket["SPECFLEET_AGGREGATOR_STORE_S3"]) == {
+        **s3,
+        "prefix": "default/tiny",
+        "region": "us-east-1",
+        "addressing": "Path",
+    }
 
 
 def test_logs_are_named_after_processes() -> None:

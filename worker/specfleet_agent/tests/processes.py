@@ -20,16 +20,20 @@ Value = TypeVar("Value")
 
 
 def eventually(
-    look: Callable[[], Value | None], *, what: str, log: Callable[[], str] = str
+    look: Callable[[], Value | None],
+    *,
+    what: str,
+    log: Callable[[], str] = str,
+    seconds: float = DEADLINE_SECONDS,
 ) -> Value:
     """Return what `look` finds as soon as it is neither None nor False; a failure shows the log."""
-    deadline = time.monotonic() + DEADLINE_SECONDS
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         found = look()
         if found is not None and found is not False:
             return found
         time.sleep(0.05)
-    raise AssertionError(f"not within {DEADLINE_SECONDS:g} s: {what}\n{log()}")
+    raise AssertionError(f"not within {seconds:g} s: {what}\n{log()}")
 
 
 def read(path: Path) -> str | None:
@@ -102,6 +106,11 @@ class AgentProcess:
     def resident_bytes(self) -> int:
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def peak_resident_bytes(self) -> int:
+        """Return the most that has been resident since it started."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) << 10
 
     def children(self) -> dict[int, str]:
         """Return its children's ids and states; Z is a zombie."""

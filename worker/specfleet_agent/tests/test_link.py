@@ -25,7 +25,7 @@ from specfleet_agent.tests.builders import (
 from specfleet_agent.volume import Volume
 from specfleet_common.exchange import ORDERS, REPORT, Orders, read_message, write_message
 from specfleet_common.lineage import Lineage
-from specfleet_common.wire.client import Refused, Unreachable
+from specfleet_common.wire.client import Held, PatchUnusable, Pulled, Refused, Unreachable
 from specfleet_common.wire.messages import (
     DeltaHeader,
     DeltaReply,
@@ -47,6 +47,7 @@ class FakeAggregator:
     beats: list[Heartbeat] = field(default_factory=list)
     stock: list[str] = field(default_factory=list)
     deltas: list[DeltaHeader] = field(default_factory=list)
+    pulls: list[Held | None] = field(default_factory=list)
 
     def _fail(self) -> None:
         if self.failures:
@@ -67,10 +68,13 @@ class FakeAggregator:
         self.deltas.append(header)
         return DeltaReply(self.outcome, "because")
 
-    async def pull_version(self, lineage_id: str, number: int, *, into: Path) -> VersionRef:
+    async def pull_version(
+        self, lineage_id: str, number: int, *, into: Path, have: Held | None
+    ) -> Pulled:
+        self.pulls.append(have)
         self._fail()
         into.write_bytes(self.versions[number])
-        return version(number)
+        return Pulled(version(number), 10, is_patch=have is not None)
 
 
 class Linked:
@@ -101,7 +105,7 @@ class Linked:
     def finish_round(self) -> None:
         """Leave what a trainer leaves that has finished round 3."""
         (self.state / "version-3.safetensors").write_bytes(weights(3))
-        (self.state / "delta-3.safetensors").write_bytes(b"delta")
+        (self.state / "delta-3.bin").write_bytes(b"delta")
         write_message(self.state / ORDERS, orders())
         write_message(self.state / REPORT, report(delta_digest="d" * 64))
         self.aggregator.reply = answer(base=version(3))
@@ -207,6 +211,37 @@ async def test_a_version_is_pulled_before_the_trainer_hears_of_it(linked: Linked
 
     assert (linked.state / "version-3.safetensors").read_bytes() == weights(3)
     assert read_message(linked.state / ORDERS, Orders) == orders()
+
+
+async def test_a_pull_offers_the_version_that_is_here_as_the_base_of_a_patch(
+    linked: Linked,
+) -> None:
+    start_engine(linked.shared)
+    (linked.state / "version-2.safetensors").write_bytes(weights(2))
+    linked.aggregator.reply = answer(base=version(3))
+    linked.aggregator.versions = {3: weights(3)}
+
+    await linked.settle()
+
+    offered = VersionRef(2, digest(2), size_bytes=0)
+    assert linked.aggregator.pulls == [Held(offered, linked.state / "version-2.safetensors")]
+
+
+async def test_after_a_patch_that_leads_elsewhere_the_whole_version_is_fetched(
+    linked: Linked,
+) -> None:
+    start_engine(linked.shared)
+    (linked.state / "version-2.safetensors").write_bytes(weights(2))
+    linked.aggregator.reply = answer(base=version(3))
+    linked.aggregator.versions = {3: weights(3)}
+    await linked.link.beat()
+    linked.aggregator.failures = [PatchUnusable("because")]
+
+    pause_seconds = await linked.link.move()
+
+    assert pause_seconds == 0.0
+    assert [have is not None for have in linked.aggregator.pulls] == [True, False]
+    assert (linked.state / "version-3.safetensors").read_bytes() == weights(3)
 
 
 async def test_a_version_with_the_wrong_content_is_fetched_again(linked: Linked) -> None:

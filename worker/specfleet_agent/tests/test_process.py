@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from specfleet_agent.tests.builders import (
@@ -28,7 +30,7 @@ from specfleet_agent.tests.processes import (
 )
 from specfleet_common.exchange import ORDERS, Orders, read_message
 from specfleet_common.shm.bank import BankReader
-from specfleet_common.tensors import content_digest
+from specfleet_common.tensors import content_digest, encode
 from specfleet_common.wire.client import AggregatorClient
 from specfleet_common.wire.messages import FleetState
 
@@ -205,6 +207,21 @@ def test_an_engine_that_starts_again_finds_its_weights(
         )
         eventually(lambda: held_version(agent) > before, what="rounds go on", log=agent.log)
         assert bank_labels(agent) in ("local", "version")
+
+
+def test_delivering_a_large_drafter_takes_no_memory_for_it(lonely: AgentProcess) -> None:
+    large = encode({"model.mtp_layers.0.input_proj.weight": np.ones((24, 1 << 20), np.float32)})
+    engine = start_engine(lonely.shared)
+    engine.write(page_content(observed="local") | {"stock_digest": content_digest(large)})
+    (lonely.shared / "stock.safetensors").write_bytes(large)
+    lonely.start(SPECFLEET_AGENT_SERVE="Stock")
+
+    eventually(lambda: bank_labels(lonely) == "stock", what="stock in the bank", log=lonely.log)
+
+    peak_bytes = lonely.peak_resident_bytes()
+    lonely.kill()
+    shutil.rmtree(lonely.shared)
+    assert peak_bytes < MAX_RESIDENT_BYTES
 
 
 def test_a_killed_trainer_is_back_within_seconds(lonely: AgentProcess) -> None:

@@ -11,6 +11,7 @@ from specfleet_agent.tests.builders import (
     LINEAGE,
     OTHER_LINEAGE,
     STOCK_DIGEST,
+    TRAINING,
     answer,
     digest,
     holding,
@@ -32,11 +33,12 @@ from specfleet_agent.transfers import (
     held,
     next_transfer,
 )
+from specfleet_common.codecs.codec import Codec
 from specfleet_common.exchange import Orders, TrainerReport
 from specfleet_common.wire.messages import HeartbeatReply, Outcome, VersionRef
 
 DELTA = "d" * 64
-PUSH = PushDelta(LINEAGE.id, 3, 3, DELTA, 10, 600)
+PUSH = PushDelta(LINEAGE.id, 3, 3, DELTA, 10, 600, Codec.FLOAT32)
 FINISHED = Files(
     versions=holding(3),
     orders=orders(),
@@ -126,7 +128,51 @@ def test_a_version_is_pulled_when_it_is_needed_and_not_here(
         worker(serve=serve, trains=trains), seen(reply, Files(versions=versions)), pushed=None
     )
 
-    assert todo.transfer == (None if pulled is None else Pull(LINEAGE.id, pulled))
+    transfer = todo.transfer
+    assert (transfer.version if isinstance(transfer, Pull) else transfer) == pulled
+
+
+@pytest.mark.parametrize(
+    ("versions", "have"),
+    [
+        pytest.param({}, None, id="nothing"),
+        pytest.param({2: ""}, None, id="a-damaged-one"),
+        pytest.param(holding(0, 2), 2, id="the-last-one"),
+        pytest.param(holding(0, 5), 5, id="a-later-one"),
+        pytest.param({**holding(0), 2: ""}, 0, id="an-older-one"),
+    ],
+)
+def test_a_pull_says_which_version_is_closest_to_the_wanted_one(
+    versions: dict[int, str], have: int | None
+) -> None:
+    todo = next_transfer(worker(), seen(answer(base=version(3)), Files(versions)), pushed=None)
+
+    held = None if have is None else VersionRef(have, digest(have), size_bytes=0)
+    assert todo.transfer == Pull(LINEAGE.id, version(3), have=held)
+
+
+def test_orders_carry_the_codec_and_which_delta_has_counted() -> None:
+    reply = replace(
+        answer(base=version(3)),
+        orders=replace(TRAINING, codec=Codec.TERNARY),
+        counted_version=3,
+    )
+
+    todo = next_transfer(worker(serve=Serve.STOCK), seen(reply, Files(holding(3))), pushed=None)
+
+    expected = replace(orders(), codec=Codec.TERNARY, counted_version=3)
+    assert todo.transfer == WriteOrders(expected)
+
+
+def test_a_delta_goes_out_as_it_is_encoded_whatever_the_orders_say_now() -> None:
+    finished = replace(report(delta_digest=DELTA), delta_codec=Codec.INT8)
+    files = replace(FINISHED, report=finished)
+
+    todo = next_transfer(
+        worker(serve=Serve.STOCK), seen(answer(base=version(3)), files), pushed=None
+    )
+
+    assert todo.transfer == replace(PUSH, codec=Codec.INT8)
 
 
 @pytest.mark.parametrize(
@@ -253,9 +299,7 @@ def test_files_of_earlier_rounds_are_removed_and_stable_is_kept() -> None:
         worker(), seen(answer(base=version(3), stable=version(1)), files), pushed=None
     )
 
-    assert todo.transfer == Remove(
-        ("version-2.safetensors", "delta-1.safetensors", "delta-2.safetensors")
-    )
+    assert todo.transfer == Remove(("version-2.safetensors", "delta-1.bin", "delta-2.bin"))
 
 
 def test_an_aggregator_without_a_version_makes_nothing_disappear() -> None:
@@ -305,7 +349,7 @@ def carry_out(
             keep = {
                 n: d for n, d in files.versions.items() if f"version-{n}.safetensors" not in names
             }
-            deltas = frozenset(n for n in files.deltas if f"delta-{n}.safetensors" not in names)
+            deltas = frozenset(n for n in files.deltas if f"delta-{n}.bin" not in names)
             files = replace(files, versions=keep, deltas=deltas)
     return replace(before, files=files, reply=reply), pushed
 

@@ -27,7 +27,7 @@ def test_everything_is_found_again(volume: Volume) -> None:
     write_message(volume.state / ORDERS, orders())
     write_message(volume.state / REPORT, report())
     (volume.state / "version-3.safetensors").write_bytes(weights(3))
-    (volume.state / "delta-2.safetensors").write_bytes(b"the aggregator judges it")
+    (volume.state / "delta-2.bin").write_bytes(b"the aggregator judges it")
     (volume.shared / "stock.safetensors").write_bytes(weights(0))
 
     files = volume.read(stock_file="stock.safetensors")
@@ -104,9 +104,9 @@ def test_the_stamp_changes_with_every_report(volume: Volume) -> None:
 
 
 def test_removing_twice_is_harmless(volume: Volume) -> None:
-    (volume.state / "delta-2.safetensors").touch()
+    (volume.state / "delta-2.bin").touch()
 
-    volume.remove(("delta-2.safetensors",))
-    volume.remove(("delta-2.safetensors",))
+    volume.remove(("delta-2.bin",))
+    volume.remove(("delta-2.bin",))
 
     assert list(volume.state.iterdir()) == []

@@ -59,7 +59,7 @@ def engine(tmp_path: Path) -> Engine:
 def test_an_idle_engine_takes_up_what_is_in_the_bank(engine: Engine) -> None:
     other, _ = live(1)
 
-    engine.bank().publish(other.stock, other.stock_digest, "version")
+    engine.bank().publish([other.stock], other.stock_digest, "version")
 
     page = engine.until(lambda page: page["swaps"] == 1)
     assert page["observed"] == page["observed_digest"] == other.stock_digest
@@ -71,7 +71,7 @@ def test_weights_change_only_between_steps(engine: Engine) -> None:
     bank = engine.bank()
     engine.session.step_begins(NOTHING)
 
-    bank.publish(other.stock, other.stock_digest, "local")
+    bank.publish([other.stock], other.stock_digest, "local")
     beats = engine.page()["beats"]
     within = engine.until(lambda page: page["beats"] > beats + 2)
     engine.session.step_ends()
@@ -86,11 +86,11 @@ def test_going_back_before_the_swap_leaves_what_was_live(engine: Engine) -> None
     other, _ = live(1)
     bank = engine.bank()
     engine.session.step_begins(NOTHING)
-    bank.publish(other.stock, other.stock_digest, "version")
+    bank.publish([other.stock], other.stock_digest, "version")
     beats = engine.page()["beats"]
     engine.until(lambda page: page["beats"] > beats + 2)
 
-    bank.publish(engine.drafter.stock, engine.drafter.stock_digest, "stock")
+    bank.publish([engine.drafter.stock], engine.drafter.stock_digest, "stock")
     page = engine.until(lambda page: page["bank_sequence"] == 2)
     engine.session.step_ends()
 
@@ -106,7 +106,7 @@ def test_weights_that_do_not_fit_are_refused_and_counted(engine: Engine) -> None
     name = "model.mtp_layers.0.self_attn.q_proj.weight"
     data = save(tensors | {name: tensors[name][:, :4].contiguous()})
 
-    engine.bank().publish(data, content_digest(data), "version")
+    engine.bank().publish([data], content_digest(data), "version")
 
     page = engine.until(lambda page: page["refused_banks"])
     assert page["refused_banks"] == {"weights": 1}

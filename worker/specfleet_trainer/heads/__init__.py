@@ -18,7 +18,9 @@ Array = NDArray[np.float32]
 class Head(Protocol):
     """A trainable drafter; embedding and LM head belong to the target and are passed in."""
 
-    def depth_outputs(self, batch: Batch, embedding: Tensor) -> list[Tensor]:
+    def depth_outputs(
+        self, batch: Batch, embedding: Tensor, *, through_chain: bool = False
+    ) -> list[Tensor]:
         """Return the hidden state of each depth, [queries, hidden]; LM head @ it = logits."""
 
     def load_checkpoint(self, tensors: Mapping[str, Array]) -> None:

@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from specfleet_trainer.attention import KeyValue, rotate, tree_attention
+from specfleet_trainer.attention import KeyValue, Rotation, tree_attention
 from specfleet_trainer.batch import Batch
 from specfleet_trainer.checkpoint import CheckpointError
+from specfleet_trainer.norm import RmsNorm
+from specfleet_trainer.projection import Projection
 
 PREFIX = "model.mtp_layers.0."
 # What vLLM assumes for Qwen2 layers whose config does not say.
@@ -69,14 +71,14 @@ class MimoHead(nn.Module):
         super().__init__()
         hidden, eps = config.hidden_size, config.rms_norm_eps
         self.config = config
-        self.token_layernorm = nn.RMSNorm(hidden, eps)
-        self.hidden_layernorm = nn.RMSNorm(hidden, eps)
-        self.input_proj = nn.Linear(2 * hidden, hidden, bias=False)
-        self.input_layernorm = nn.RMSNorm(hidden, eps)
+        self.token_layernorm = RmsNorm(hidden, eps)
+        self.hidden_layernorm = RmsNorm(hidden, eps)
+        self.input_proj = Projection(2 * hidden, hidden)
+        self.input_layernorm = RmsNorm(hidden, eps)
         self.self_attn = _Attention(config)
-        self.post_attention_layernorm = nn.RMSNorm(hidden, eps)
+        self.post_attention_layernorm = RmsNorm(hidden, eps)
         self.mlp = _Mlp(config)
-        self.final_layernorm = nn.RMSNorm(hidden, eps)
+        self.final_layernorm = RmsNorm(hidden, eps)
 
     @classmethod
     def from_checkpoint(
@@ -111,68 +113,93 @@ class MimoHead(nn.Module):
             for name, parameter in self.named_parameters()
         }
 
-    def depth_outputs(self, batch: Batch, embedding: Tensor) -> list[Tensor]:
-        """Return the output of each depth for the batch's queries, [queries, hidden] each."""
-        attention = self.self_attn
-        x = self._fuse(embedding[batch.fed], batch.hidden, batch.positions)
+    def depth_outputs(
+        self, batch: Batch, embedding: Tensor, *, through_chain: bool = False
+    ) -> list[Tensor]:
+        """Return the output of each depth for the batch's queries, [queries, hidden] each.
+
+        They are computed in the type of `embedding`. The gradient of a depth stops at the output of
+        the depth before it, which is its input, unless it should go `through_chain`.
+        """
+        layer = _Pass(self, embedding)
+        size, theta = self.config.head_dim, self.config.rope_theta
+        x = layer.fused(batch.fed, batch.hidden, batch.positions)
         normed = self.input_layernorm(x)
-        context = attention.key_value(normed, batch.positions)
+        context = layer.key_value(normed, Rotation.at(batch.positions, size, theta=theta))
         x, normed = x[batch.queries], normed[batch.queries]
         positions = batch.positions[batch.queries]
+        rotation = Rotation.at(positions, size, theta=theta)
         outputs: list[Tensor] = []
         chain: list[KeyValue] = []
         for depth in range(1, batch.depths + 1):
             if depth > 1:
                 positions = positions + 1
-                x = self._fuse(embedding[batch.chain[:, depth - 1]], outputs[-1], positions)
+                rotation = Rotation.at(positions, size, theta=theta)
+                before = outputs[-1] if through_chain else outputs[-1].detach()
+                x = layer.fused(batch.chain[:, depth - 1], before, positions)
                 normed = self.input_layernorm(x)
-                chain.append(attention.key_value(normed, positions))
-            query = attention.query(normed, positions)
-            x = x + attention.o_proj(tree_attention(query, context, chain, batch.spans))
-            x = x + self.mlp(self.post_attention_layernorm(x))
+                chain.append(layer.key_value(normed, rotation))
+            attended = tree_attention(layer.query(normed, rotation), context, chain, batch.spans)
+            x = x + layer.attention_output(attended)
+            x = x + layer.mlp(self.post_attention_layernorm(x))
             outputs.append(self.final_layernorm(x))
         return outputs
-
-    def _fuse(self, embeddings: Tensor, hidden: Tensor, positions: Tensor) -> Tensor:
-        embeddings = embeddings.masked_fill((positions == 0)[:, None], 0.0)
-        parts = [self.hidden_layernorm(hidden), self.token_layernorm(embeddings)]
-        fused: Tensor = self.input_proj(torch.cat(parts, dim=-1))
-        return fused
 
 
 class _Attention(nn.Module):
     def __init__(self, config: MimoConfig) -> None:
         super().__init__()
-        self.config = config
         hidden, size = config.hidden_size, config.head_dim
-        self.q_proj = nn.Linear(hidden, config.num_heads * size)
-        self.k_proj = nn.Linear(hidden, config.num_key_value_heads * size)
-        self.v_proj = nn.Linear(hidden, config.num_key_value_heads * size)
-        self.o_proj = nn.Linear(config.num_heads * size, hidden, bias=False)
-
-    def query(self, normed: Tensor, positions: Tensor) -> Tensor:
-        return self._rotated(self.q_proj(normed), positions)
-
-    def key_value(self, normed: Tensor, positions: Tensor) -> KeyValue:
-        value = self.v_proj(normed).view(len(normed), -1, self.config.head_dim)
-        return KeyValue(key=self._rotated(self.k_proj(normed), positions), value=value)
-
-    def _rotated(self, x: Tensor, positions: Tensor) -> Tensor:
-        heads = x.view(len(x), -1, self.config.head_dim)
-        return rotate(heads, positions, theta=self.config.rope_theta)
+        self.q_proj = Projection(hidden, config.num_heads * size, bias=True)
+        self.k_proj = Projection(hidden, config.num_key_value_heads * size, bias=True)
+        self.v_proj = Projection(hidden, config.num_key_value_heads * size, bias=True)
+        self.o_proj = Projection(config.num_heads * size, hidden)
 
 
 class _Mlp(nn.Module):
     def __init__(self, config: MimoConfig) -> None:
         super().__init__()
         hidden, intermediate = config.hidden_size, config.intermediate_size
-        self.gate_proj = nn.Linear(hidden, intermediate, bias=False)
-        self.up_proj = nn.Linear(hidden, intermediate, bias=False)
-        self.down_proj = nn.Linear(intermediate, hidden, bias=False)
+        self.gate_proj = Projection(hidden, intermediate)
+        self.up_proj = Projection(hidden, intermediate)
+        self.down_proj = Projection(intermediate, hidden)
 
-    def forward(self, x: Tensor) -> Tensor:
-        down: Tensor = self.down_proj(functional.silu(self.gate_proj(x)) * self.up_proj(x))
-        return down
+
+class _Pass:
+    """The parts of the layer during one pass, in which all depths share the weights."""
+
+    def __init__(self, head: MimoHead, embedding: Tensor) -> None:
+        attention, mlp, dtype = head.self_attn, head.mlp, embedding.dtype
+        self._embedding = embedding
+        self._head_dim = head.config.head_dim
+        self._hidden_norm, self._token_norm = head.hidden_layernorm, head.token_layernorm
+        self._input = head.input_proj.for_one_pass(dtype)
+        self._query = attention.q_proj.for_one_pass(dtype)
+        self._key = attention.k_proj.for_one_pass(dtype)
+        self._value = attention.v_proj.for_one_pass(dtype)
+        self.attention_output = attention.o_proj.for_one_pass(dtype)
+        self._gate = mlp.gate_proj.for_one_pass(dtype)
+        self._up = mlp.up_proj.for_one_pass(dtype)
+        self._down = mlp.down_proj.for_one_pass(dtype)
+
+    def fused(self, tokens: Tensor, hidden: Tensor, positions: Tensor) -> Tensor:
+        """Join tokens [n] and hidden states [n, hidden]; position 0 has no token in vLLM."""
+        embedded = self._embedding[tokens].masked_fill_((positions == 0)[:, None], 0.0)
+        parts = [self._hidden_norm(hidden.to(embedded.dtype)), self._token_norm(embedded)]
+        return self._input(torch.cat(parts, dim=-1))
+
+    def query(self, normed: Tensor, rotation: Rotation) -> Tensor:
+        return rotation.apply(self._heads(self._query(normed)))
+
+    def key_value(self, normed: Tensor, rotation: Rotation) -> KeyValue:
+        key = rotation.apply(self._heads(self._key(normed)))
+        return KeyValue(key=key, value=self._heads(self._value(normed)))
+
+    def mlp(self, x: Tensor) -> Tensor:
+        return self._down(functional.silu(self._gate(x)) * self._up(x))
+
+    def _heads(self, x: Tensor) -> Tensor:
+        return x.view(len(x), -1, self._head_dim)
 
 
 def from_config(config: Mapping[str, Any]) -> MimoHead:

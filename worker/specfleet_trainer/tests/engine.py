@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from specfleet_common import exchange, tensors
+from specfleet_common.codecs.codec import Codec
 from specfleet_common.exchange import Orders
 from specfleet_common.shm.capture import (
     BEGIN,
@@ -100,6 +101,9 @@ def give_orders(
     local_steps: int = 5,
     publish_every_steps: int = 0,
     digest: str | None = None,
+    codec: Codec = Codec.FLOAT32,
+    counted_version: int = 0,
+    attempt: int = 0,
 ) -> Orders:
     """Write a version with weights of its own and orders to train from it."""
     state.mkdir(exist_ok=True)
@@ -118,6 +122,9 @@ def give_orders(
         depth_weights=(1.0, 0.5),
         rows_per_step=64,
         publish_every_steps=publish_every_steps,
+        codec=codec,
+        counted_version=counted_version,
+        attempt=attempt,
     )
     exchange.write_message(state / exchange.ORDERS, orders)
     return orders

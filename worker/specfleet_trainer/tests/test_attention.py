@@ -6,8 +6,8 @@ from torch import Tensor
 from specfleet_trainer.attention import (
     MAX_KEPT_SCORES,
     KeyValue,
+    Rotation,
     Span,
-    rotate,
     tree_attention,
 )
 
@@ -62,8 +62,8 @@ def test_rotation_makes_scores_depend_on_the_distance_only() -> None:
 
     scores = [
         (
-            rotate(query, torch.tensor([at]), theta=100.0)
-            * rotate(key, torch.tensor([at - 3]), theta=100.0)
+            Rotation.at(torch.tensor([at]), 8, theta=100.0).apply(query)
+            * Rotation.at(torch.tensor([at - 3]), 8, theta=100.0).apply(key)
         ).sum()
         for at in (3, 50, 700)
     ]

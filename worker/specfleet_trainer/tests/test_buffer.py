@@ -16,7 +16,7 @@ def filled(lengths: list[int], *, max_rows: int = 1000, max_uses: int = 4) -> Bu
 
 
 def serials(buffer: Buffer, rows: int, seed: int = 0) -> list[int]:
-    return [item.serial for item in buffer.take(rows, np.random.default_rng(seed))]
+    return [kept.sequence.serial for kept in buffer.take(rows, np.random.default_rng(seed))]
 
 
 def test_new_sequences_come_first_and_in_order() -> None:
@@ -82,8 +82,10 @@ def test_batches_keep_to_the_bounds_whatever_comes(
     while batch := buffer.take(rows, random):
         batches.append(batch)
 
-    used = [item.serial for batch in batches for item in batch]
-    assert all(sum(s.rows for s in batch) <= rows or len(batch) == 1 for batch in batches)
+    used = [kept.sequence.serial for batch in batches for kept in batch]
+    assert all(
+        sum(kept.sequence.rows for kept in batch) <= rows or len(batch) == 1 for batch in batches
+    )
     assert all(used.count(serial) == max_uses for serial in set(used))
     assert sum(lengths[serial] for serial in set(used)) <= max_rows or len(set(used)) == 1
 

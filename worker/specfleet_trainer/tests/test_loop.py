@@ -6,10 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from specfleet_common import exchange, tensors
+from specfleet_common.codecs import deltas
+from specfleet_common.codecs.codec import Codec
 from specfleet_common.exchange import TrainerReport
 from specfleet_common.shm.ring import RingWriter
 from specfleet_trainer.loop import Trainer, smoothed
@@ -163,6 +166,60 @@ def test_a_new_version_resets_the_weights_and_the_round(
     assert (found.round, found.local_steps, found.total_steps) == (1, 2, 4)
     assert (found.delta_round, found.phase) == (1, "delivered")
     assert tensors.norm(weights(state / exchange.delta_file(1))) < 1.0
+
+
+def encoded(path: Path, like: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    shapes = {name: array.shape for name, array in like.items()}
+    delta = deltas.open_delta(path.read_bytes(), Codec.TERNARY, shapes=shapes)
+    return {n: np.concatenate(list(delta.blocks(n))).reshape(s) for n, s in shapes.items()}
+
+
+def test_a_ternary_delta_is_smaller_and_says_so_in_the_report(
+    state: Path, ring: RingWriter, new_trainer: NewTrainer
+) -> None:
+    orders = engine.give_orders(state, local_steps=2, codec=Codec.TERNARY)
+    engine.serve(ring, 3)
+
+    run_until_idle(new_trainer())
+
+    found, data = report(state), (state / exchange.delta_file(0)).read_bytes()
+    assert found.delta_codec is Codec.TERNARY
+    assert found.delta_digest == deltas.digest(data, Codec.TERNARY)
+    base = weights(state / orders.base_file)
+    assert len(data) < sum(array.nbytes for array in base.values()) / 5
+    assert 0.0 < tensors.norm(encoded(state / exchange.delta_file(0), base)) < 10.0
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("counted_version", [0, 1])
+def test_what_a_counted_delta_left_over_goes_out_with_the_next(
+    state: Path, ring: RingWriter, new_trainer: NewTrainer, counted_version: int, restarts: bool
+) -> None:
+    first = engine.give_orders(state, local_steps=2, codec=Codec.TERNARY)
+    engine.serve(ring, 3)
+    trainer = new_trainer()
+    run_until_idle(trainer)
+    base = weights(state / first.base_file)
+    left_over = sum(float(np.abs(array).sum()) for array in pending(state).values())
+    if restarts:
+        trainer = new_trainer()
+
+    # A round without steps learns nothing: all that it sends is what is owed.
+    second = engine.give_orders(
+        state, round_=1, local_steps=0, codec=Codec.TERNARY, counted_version=counted_version
+    )
+    run_until_idle(trainer)
+
+    assert report(state).delta_round == second.round
+    sent = encoded(state / exchange.delta_file(1), base)
+    assert left_over > 0
+    assert (tensors.norm(sent) > 0) == (counted_version == 1)
+
+
+def pending(state: Path) -> dict[str, np.ndarray]:
+    with safe_open(state / exchange.TRAINER_STATE, framework="np") as file:
+        names = [name for name in file.keys() if name.startswith("residual.pending.")]  # noqa: SIM118
+        return {name: file.get_tensor(name) for name in names}
 
 
 def test_a_killed_trainer_goes_on_exactly_where_it_was(

@@ -4,8 +4,9 @@ import pytest
 import torch
 from torch.nn import functional
 
-from specfleet_trainer import loss
 from specfleet_trainer.batch import NO_LABEL
+from specfleet_trainer.logits import BLOCK_ROWS
+from specfleet_trainer.loss import cross_entropy
 
 
 def inputs(rows: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -15,16 +16,19 @@ def inputs(rows: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return output, labels, torch.randn(30, 8, generator=random)
 
 
-@pytest.mark.parametrize("rows", [5, loss.BLOCK_ROWS, 2 * loss.BLOCK_ROWS + 3])
-def test_loss_and_gradient_equal_autograd_through_all_logits(rows: int) -> None:
+@pytest.mark.parametrize("rows", [5, BLOCK_ROWS, 2 * BLOCK_ROWS + 3])
+def test_losses_and_gradient_equal_autograd_through_all_logits(rows: int) -> None:
     output, labels, lm_head = inputs(rows)
     labels[::3] = NO_LABEL
-    expected = functional.cross_entropy(output @ lm_head.T, labels, ignore_index=NO_LABEL)
-    (gradient,) = torch.autograd.grad(2.0 * expected, output)
+    weights = torch.rand(rows, generator=torch.Generator().manual_seed(4))
+    expected = functional.cross_entropy(
+        output @ lm_head.T, labels, ignore_index=NO_LABEL, reduction="none"
+    )
+    (gradient,) = torch.autograd.grad(expected @ weights, output)
 
-    actual = loss.mean_cross_entropy(output, labels, lm_head)
+    actual = cross_entropy(output, labels, lm_head)
 
-    torch.autograd.backward(2.0 * actual)
+    torch.autograd.backward(actual @ weights)
     torch.testing.assert_close(actual, expected)
     torch.testing.assert_close(output.grad, gradient)
 
@@ -32,18 +36,25 @@ def test_loss_and_gradient_equal_autograd_through_all_logits(rows: int) -> None:
 def test_no_labels_give_no_loss_and_no_gradient() -> None:
     output, labels, lm_head = inputs(4)
 
-    actual = loss.mean_cross_entropy(output, torch.full_like(labels, NO_LABEL), lm_head)
+    actual = cross_entropy(output, torch.full_like(labels, NO_LABEL), lm_head)
 
-    torch.autograd.backward(actual)
-    assert actual.item() == 0.0
+    torch.autograd.backward(actual.sum())
+    assert not actual.any()
     assert output.grad is not None and not output.grad.any()
 
 
-def test_depth_weights_are_normalised_to_sum_one() -> None:
-    assert loss.normalised((2.0, 1.0, 1.0)) == (0.5, 0.25, 0.25)
+def test_bfloat16_logits_of_real_size_cost_no_accuracy() -> None:
+    random = torch.Generator().manual_seed(5)
+    output = torch.randn(64, 128, generator=random).bfloat16().requires_grad_()
+    lm_head = torch.randn(3000, 128, generator=random).bfloat16()
+    labels = (output @ lm_head.T).topk(3).indices[:, 2]
+    exact = output.detach().float().requires_grad_()
+    expected = functional.cross_entropy(exact @ lm_head.float().T, labels, reduction="none")
+    torch.autograd.backward(expected.sum())
 
+    actual = cross_entropy(output, labels, lm_head)
 
-@pytest.mark.parametrize("weights", [(), (0.0, 0.0), (1.0, -0.5)])
-def test_depth_weights_without_a_positive_sum_are_refused(weights: tuple[float, ...]) -> None:
-    with pytest.raises(ValueError, match="depth weights are"):
-        loss.normalised(weights)
+    torch.autograd.backward(actual.sum())
+    assert exact.grad is not None and output.grad is not None
+    torch.testing.assert_close(actual, expected, rtol=1e-3, atol=1e-3)
+    assert (output.grad - exact.grad).norm() < 0.005 * exact.grad.norm()

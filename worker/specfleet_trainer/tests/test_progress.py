@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from specfleet_common.codecs.codec import Codec
 from specfleet_common.exchange import Orders
 from specfleet_trainer.progress import (
     Action,
@@ -83,7 +84,7 @@ def test_totals_go_on_within_a_lineage_and_start_anew_in_another() -> None:
 
 
 def test_a_delta_counts_the_positions_of_its_round_and_no_drift() -> None:
-    drifted = trained(delivered(trained(PROGRESS, 100), "delta"), 50)
+    drifted = trained(delivered(trained(PROGRESS, 100), "delta", Codec.FLOAT32), 50)
 
     assert (drifted.delta_positions, drifted.round_positions) == (100, 150)
 

@@ -11,11 +11,15 @@ from safetensors.torch import save_file
 from specfleet_trainer import state
 from specfleet_trainer.batch import Batch, pack, training_rows
 from specfleet_trainer.progress import Progress
+from specfleet_trainer.residual import Residual
 from specfleet_trainer.state import StateError
 from specfleet_trainer.step import TrainingStep
 from specfleet_trainer.tests.builders import sequence, tiny
 
 PROGRESS = Progress(lineage_id="lineage", round=3, version=2, digest="d", local_steps=7)
+RESIDUAL = Residual(
+    kept={"a": np.array([0.1, -3e-39], np.float32)}, pending={"a": np.ones(2, np.float32)}
+)
 
 
 def batch(seed: int) -> Batch:
@@ -32,11 +36,15 @@ def test_a_restored_trainer_makes_exactly_the_steps_it_would_have_made(tmp_path:
     lived, restored = training(tmp_path), training(tmp_path, seed=1)
     for seed in range(3):
         lived.run(batch(seed))
-    (tmp_path / "state").write_bytes(state.encode(lived, PROGRESS))
+    (tmp_path / "state").write_bytes(state.encode(lived, PROGRESS, RESIDUAL))
 
-    progress = state.restore(tmp_path / "state", restored, lineage_id="lineage")
+    found = state.restore(tmp_path / "state", restored, lineage_id="lineage")
 
+    assert found is not None
+    progress, residual = found
     assert progress == PROGRESS
+    np.testing.assert_array_equal(residual.kept["a"], RESIDUAL.kept["a"])
+    np.testing.assert_array_equal(residual.pending["a"], RESIDUAL.pending["a"])
     for seed in range(3, 6):
         assert restored.run(batch(seed)) == lived.run(batch(seed))
     weights = lived.head.to_checkpoint()
@@ -46,7 +54,7 @@ def test_a_restored_trainer_makes_exactly_the_steps_it_would_have_made(tmp_path:
 
 def test_a_state_before_the_first_step_has_no_moments(tmp_path: Path) -> None:
     lived, restored = training(tmp_path), training(tmp_path, seed=1)
-    (tmp_path / "state").write_bytes(state.encode(lived, PROGRESS))
+    (tmp_path / "state").write_bytes(state.encode(lived, PROGRESS, RESIDUAL))
 
     state.restore(tmp_path / "state", restored, lineage_id="lineage")
 
@@ -59,7 +67,7 @@ def test_no_file_is_no_state(tmp_path: Path) -> None:
 
 
 def test_a_truncated_file_is_refused(tmp_path: Path) -> None:
-    data = state.encode(training(tmp_path), PROGRESS)
+    data = state.encode(training(tmp_path), PROGRESS, RESIDUAL)
     (tmp_path / "state").write_bytes(data[:-10])
 
     with pytest.raises(StateError, match="not safetensors"):
@@ -67,7 +75,7 @@ def test_a_truncated_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_state_of_another_lineage_is_refused_and_changes_nothing(tmp_path: Path) -> None:
-    (tmp_path / "state").write_bytes(state.encode(training(tmp_path, seed=5), PROGRESS))
+    (tmp_path / "state").write_bytes(state.encode(training(tmp_path, seed=5), PROGRESS, RESIDUAL))
     step = training(tmp_path)
     before = step.head.to_checkpoint()
 
@@ -80,7 +88,7 @@ def test_the_state_of_another_lineage_is_refused_and_changes_nothing(tmp_path: P
 def test_the_state_of_another_head_is_refused(tmp_path: Path) -> None:
     step = training(tmp_path)
     path = tmp_path / "state"
-    path.write_bytes(state.encode(step, PROGRESS))
+    path.write_bytes(state.encode(step, PROGRESS, RESIDUAL))
     with safe_open(path, framework="pt") as file:
         tensors = {name: file.get_tensor(name) for name in list(file.keys())}
         metadata = file.metadata()

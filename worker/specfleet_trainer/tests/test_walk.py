@@ -4,15 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specfleet_trainer.loss import BLOCK_ROWS
 from specfleet_trainer.replay import compare_drafts
 from specfleet_trainer.sequences import Drafts
 from specfleet_trainer.tests.builders import sequence, tiny
-from specfleet_trainer.walk import Walk, best_tokens, step_walk, total, walk
+from specfleet_trainer.walk import RequestWalk, Walk, step_walk, total, walk, walks
 
 DEPTHS = 3
 
@@ -61,14 +59,37 @@ def test_the_walk_equals_drafting_after_each_row_in_turn(tmp_path: Path) -> None
     assert result == Walk(steps, item.rows - 5, tuple(accepted))
 
 
-def test_the_best_tokens_are_those_of_all_logits_together() -> None:
-    random = torch.Generator().manual_seed(3)
-    output = torch.randn(2 * BLOCK_ROWS + 3, 8, generator=random)
-    lm_head = torch.randn(30, 8, generator=random)
+def test_heads_walk_together_as_each_would_alone(tmp_path: Path) -> None:
+    first, tables = tiny(tmp_path)
+    second, _ = tiny(tmp_path, seed=1)
+    requests = [
+        replace(sequence(rows=30, seed=5, prompt_tokens=3), key=77),
+        sequence(rows=4, seed=6, prompt_tokens=5, complete=False),
+    ]
+    requests[0].tokens[12:] = requests[0].tokens[12]
+    requests[0].fed[:] = requests[0].tokens[1:]
 
-    tokens = best_tokens(output, lm_head)
+    found = walks([first, second], tables, requests, DEPTHS)
 
-    assert torch.equal(tokens, (output @ lm_head.T).argmax(-1))
+    alone = [step_walk(head, tables, requests[0], DEPTHS) for head in (first, second)]
+    assert found == [
+        RequestWalk(
+            key=77,
+            serial=5,
+            complete=True,
+            tokens=27,
+            verify_steps=(alone[0].verify_steps, alone[1].verify_steps),
+            accepted=(alone[0].accepted, alone[1].accepted),
+        ),
+        RequestWalk(
+            key=0,
+            serial=6,
+            complete=False,
+            tokens=0,
+            verify_steps=(0, 0),
+            accepted=((0,) * DEPTHS,) * 2,
+        ),
+    ]
 
 
 def test_a_sequence_without_output_walks_nowhere(tmp_path: Path) -> None:

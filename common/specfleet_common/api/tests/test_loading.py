@@ -10,6 +10,9 @@ import pytest
 from specfleet_common.api.loading import ManifestError, load_fleet, parse_fleet
 from specfleet_common.api.testing import manifest
 from specfleet_common.api.values import Serve
+from specfleet_common.codecs.codec import Codec
+
+S3 = {"endpoint": "http://localhost:9000", "bucket": "fleets"}
 
 
 def test_the_smallest_manifest_gets_the_documented_defaults() -> None:
@@ -22,6 +25,13 @@ def test_the_smallest_manifest_gets_the_documented_defaults() -> None:
     ]
 
 
+@pytest.mark.parametrize("codec", list(Codec))
+def test_every_codec_can_be_named(codec: Codec) -> None:
+    fleet = parse_fleet(manifest(spec__aggregation__codec=codec.value), source="fleet.yaml")
+
+    assert fleet.spec.aggregation.codec is codec
+
+
 def test_paths_are_relative_to_the_manifest(tmp_path: Path) -> None:
     path = tmp_path / "fleet.yaml"
     path.write_text(manifest(spec__store__directory__path="../store"), encoding="utf-8")
@@ -29,12 +39,28 @@ def test_paths_are_relative_to_the_manifest(tmp_path: Path) -> None:
     fleet = load_fleet(path)
 
     assert fleet.spec.target.model == str(tmp_path / "model")
+    assert fleet.spec.store.directory is not None
     assert fleet.spec.store.directory.path == str(tmp_path.parent / "store")
+
+
+def test_the_certificates_of_a_store_are_relative_to_the_manifest(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.yaml"
+    path.write_text(manifest(spec__store={"s3": {**S3, "caFile": "ca.pem"}}), encoding="utf-8")
+
+    fleet = load_fleet(path)
+
+    assert fleet.spec.store.s3 is not None
+    assert fleet.spec.store.s3.ca_file == str(tmp_path / "ca.pem")
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        pytest.param(
+            {"spec__aggregation__codec": "Zip"},
+            "spec.aggregation.codec: is \"Zip\", expected 'Float32', 'BFloat16', 'Int8' or",
+            id="unknown-codec",
+        ),
         pytest.param(
             {"spec__trainer__learnRate": "0.1"},
             "spec.trainer.learnRate: unknown field, expected one of capture, learningRate,",
@@ -87,6 +113,16 @@ def test_paths_are_relative_to_the_manifest(tmp_path: Path) -> None:
             id="decimal-bound",
         ),
         pytest.param(
+            {"spec__trainer__depthWeights": "dpace"},
+            "spec.trainer.depthWeights: is \"dpace\", expected 'DPACE'",
+            id="word",
+        ),
+        pytest.param(
+            {"spec__trainer__depthWeights": ["1", "a", "1"]},
+            'spec.trainer.depthWeights[1]: is "a", expected',
+            id="item-of-a-list-or-word",
+        ),
+        pytest.param(
             {"spec__trainer__depthWeights": ["1", "0.5"]},
             "spec: trainer.depthWeights has 2 weights, expected 3 as in "
             "drafter.numSpeculativeTokens",
@@ -123,7 +159,27 @@ def test_paths_are_relative_to_the_manifest(tmp_path: Path) -> None:
             id="name",
         ),
         pytest.param(
-            {"spec__store": {"s3": {}}}, "spec.store.s3: unknown field, expected", id="store"
+            {"spec__store": {}}, "spec.store: has neither, expected directory or s3", id="no-store"
+        ),
+        pytest.param(
+            {"spec__store__s3": S3},
+            "spec.store: has directory and s3, expected directory or s3",
+            id="two-stores",
+        ),
+        pytest.param(
+            {"spec__store": {"s3": {**S3, "endpoint": "localhost:9000"}}},
+            'spec.store.s3.endpoint: is "localhost:9000", expected text to match pattern',
+            id="endpoint-without-scheme",
+        ),
+        pytest.param(
+            {"spec__store": {"s3": {**S3, "prefix": "a/../b"}}},
+            'spec.store.s3.prefix: is "a/../b", expected text to match pattern',
+            id="prefix-that-leads-elsewhere",
+        ),
+        pytest.param(
+            {"spec__store": {"s3": {**S3, "secretKey": "x"}}},
+            "spec.store.s3.secretKey: unknown field, expected one of endpoint, bucket, prefix,",
+            id="secret-in-the-manifest",
         ),
     ],
 )

@@ -61,7 +61,7 @@ def write_bank(path: Path) -> None:
     writer = BankWriter.attach(path, layout())
     for number in itertools.count():
         data = numbered(number) * 20
-        writer.publish(data, hashlib.sha256(data).hexdigest(), "version")
+        writer.publish([data], hashlib.sha256(data).hexdigest(), "version")
 
 
 def write_page(path: Path) -> None:

@@ -38,8 +38,8 @@ def test_an_empty_bank_has_no_entry(tmp_path: Path) -> None:
 def test_the_newest_entry_is_read_again_and_again(tmp_path: Path) -> None:
     writer = BankWriter.create(tmp_path / "bank", layout(), 64)
     reader = BankReader.attach(tmp_path / "bank", layout())
-    writer.publish(b"old", "d1", "stock")
-    writer.publish(b"newer", "d2", "local")
+    writer.publish([b"old"], "d1", "stock")
+    writer.publish([b"newer"], "d2", "local")
 
     first, second = reader.read(), reader.read()
 
@@ -48,20 +48,34 @@ def test_the_newest_entry_is_read_again_and_again(tmp_path: Path) -> None:
 
 
 def test_a_restarted_writer_continues_the_sequence(tmp_path: Path) -> None:
-    BankWriter.create(tmp_path / "bank", layout(), 64).publish(b"one", "d1", "stock")
+    BankWriter.create(tmp_path / "bank", layout(), 64).publish([b"one"], "d1", "stock")
 
-    sequence = BankWriter.attach(tmp_path / "bank", layout()).publish(b"two", "d2", "version")
+    sequence = BankWriter.attach(tmp_path / "bank", layout()).publish([b"two"], "d2", "version")
 
     assert sequence == 2
     assert BankReader.attach(tmp_path / "bank").read() == BankEntry(2, "d2", "version", b"two")
 
 
-def test_weights_too_large_are_refused_and_change_nothing(tmp_path: Path) -> None:
-    writer = BankWriter.create(tmp_path / "bank", layout(), 64)
-    writer.publish(b"kept", "d", "stock")
+@given(st.lists(st.binary(max_size=20), max_size=6))
+def test_blocks_in_a_row_are_one_entry(blocks: list[bytes]) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "bank"
+        BankWriter.create(path, layout(), 120).publish(blocks, "d", "stock")
 
-    with pytest.raises(ValueError, match=r"65 bytes, expected at most 256 \+ 64"):
-        writer.publish(bytes(65), "d", "stock")
+        entry = BankReader.attach(path).read()
+
+        assert entry == BankEntry(1, "d", "stock", b"".join(blocks))
+
+
+@pytest.mark.parametrize("blocks", [[bytes(65)], [bytes(40), bytes(25)]])
+def test_weights_too_large_are_refused_and_change_nothing(
+    tmp_path: Path, blocks: list[bytes]
+) -> None:
+    writer = BankWriter.create(tmp_path / "bank", layout(), 64)
+    writer.publish([b"kept"], "d", "stock")
+
+    with pytest.raises(ValueError, match=r"65 bytes or more, expected at most 256 \+ 64"):
+        writer.publish(blocks, "d", "stock")
 
     assert BankReader.attach(tmp_path / "bank").read() == BankEntry(1, "d", "stock", b"kept")
 
@@ -70,7 +84,7 @@ def test_an_unknown_label_is_refused(tmp_path: Path) -> None:
     writer = BankWriter.create(tmp_path / "bank", layout(), 64)
 
     with pytest.raises(ValueError, match="label is 'stable'"):
-        writer.publish(b"", "d", "stable")
+        writer.publish([b""], "d", "stable")
 
 
 def test_attaching_before_creation_says_that_there_is_none(tmp_path: Path) -> None:
@@ -99,7 +113,7 @@ def test_a_new_bank_replaces_the_old_one(tmp_path: Path) -> None:
 def test_damaged_weights_are_refused_and_counted(tmp_path: Path) -> None:
     writer = BankWriter.create(tmp_path / "bank", layout(), 64)
     reader = BankReader.attach(tmp_path / "bank")
-    writer.publish(b"weights", "d", "stock")
+    writer.publish([b"weights"], "d", "stock")
     memory = open_file(tmp_path / "bank", BANK, None, writable=True)
     memory.write_at(2 * NOTE_BYTES + 64 + 3, b"\0")
 
@@ -110,7 +124,7 @@ def test_damaged_weights_are_refused_and_counted(tmp_path: Path) -> None:
 def test_a_bank_cut_under_the_reader_is_refused_and_counted(tmp_path: Path) -> None:
     writer = BankWriter.create(tmp_path / "bank", layout(), 64)
     reader = BankReader.attach(tmp_path / "bank")
-    writer.publish(b"weights", "d", "stock")
+    writer.publish([b"weights"], "d", "stock")
     os.truncate(tmp_path / "bank", DATA_OFFSET)
 
     assert reader.read() is None
@@ -147,7 +161,7 @@ def test_a_read_that_a_writer_interrupts_at_any_store_is_whole_or_nothing(
 
 def _publish(writer: BankWriter, number: int) -> BankEntry:
     data = bytes([number]) * (40 + number)
-    return BankEntry(writer.publish(data, digest(data), "local"), digest(data), "local", data)
+    return BankEntry(writer.publish([data], digest(data), "local"), digest(data), "local", data)
 
 
 class BankMachine(RuleBasedStateMachine):
@@ -179,7 +193,7 @@ class BankMachine(RuleBasedStateMachine):
 
     @rule(data=st.binary(max_size=100), label=st.sampled_from(LABELS))
     def publish(self, data: bytes, label: str) -> None:
-        sequence = self.writer.publish(data, digest(data), label)
+        sequence = self.writer.publish([data], digest(data), label)
 
         assert sequence == (self.newest.sequence if self.newest else 0) + 1
         self.newest = BankEntry(sequence, digest(data), label, data)
@@ -188,7 +202,7 @@ class BankMachine(RuleBasedStateMachine):
     def agent_dies_while_publishing(self, data: bytes, stores: int) -> None:
         self.file.stores_left = stores
         with pytest.raises(Died):
-            self.writer.publish(data, digest(data), "version")
+            self.writer.publish([data], digest(data), "version")
         self.agent_restarts()
 
     @rule(data=st.binary(max_size=100))

@@ -10,7 +10,7 @@ import pytest
 from specfleet_common.diloco.outer import OuterState
 from specfleet_common.lineage import Lineage, shapes_digest
 from specfleet_common.store import versions
-from specfleet_common.store.directory import DirectoryStore
+from specfleet_common.store.base import Store
 from specfleet_common.store.manifest import FORMAT, Manifest, ManifestError, decode_manifest
 from specfleet_common.store.versions import DamagedVersion
 from specfleet_common.tensors import Array, decode
@@ -23,7 +23,7 @@ def weights(value: float) -> dict[str, Array]:
     return {name: np.full(shape, value, np.float32) for name, shape in SHAPES.items()}
 
 
-def publish(store: DirectoryStore, number: int, value: float) -> Manifest | None:
+def publish(store: Store, number: int, value: float) -> Manifest | None:
     """Publish a version whose weights all are `value`; None when its number is taken."""
     state = OuterState(weights(value), weights(-value))
     manifest = Manifest(
@@ -49,8 +49,7 @@ def files(root: Path, number: int, kind: str) -> Path:
     return path
 
 
-def test_the_newest_version_is_found_and_read(tmp_path: Path) -> None:
-    store = DirectoryStore(tmp_path)
+def test_the_newest_version_is_found_and_read(store: Store) -> None:
     for number in (0, 1, 2):
         publish(store, number, float(number + 1))
 
@@ -65,16 +64,14 @@ def test_the_newest_version_is_found_and_read(tmp_path: Path) -> None:
     np.testing.assert_array_equal(outer.velocity["b"], weights(-3.0)["b"])
 
 
-def test_version_10_is_newer_than_version_9(tmp_path: Path) -> None:
-    store = DirectoryStore(tmp_path)
+def test_version_10_is_newer_than_version_9(store: Store) -> None:
     for number in range(11):
         publish(store, number, 1.0)
 
     assert versions.find(store, LINEAGE.id).taken == 10
 
 
-def test_stock_starts_without_velocity(tmp_path: Path) -> None:
-    store = DirectoryStore(tmp_path)
+def test_stock_starts_without_velocity(store: Store) -> None:
     manifest = publish(store, 0, 1.0)
     assert manifest is not None
 
@@ -84,9 +81,7 @@ def test_stock_starts_without_velocity(tmp_path: Path) -> None:
     np.testing.assert_array_equal(outer.velocity["a"], weights(0.0)["a"])
 
 
-def test_a_number_is_published_once(tmp_path: Path) -> None:
-    store = DirectoryStore(tmp_path)
-
+def test_a_number_is_published_once(store: Store) -> None:
     first, second = publish(store, 0, 1.0), publish(store, 0, 2.0)
 
     assert second is None
@@ -94,9 +89,8 @@ def test_a_number_is_published_once(tmp_path: Path) -> None:
 
 
 def test_a_version_without_its_manifest_does_not_exist_and_its_number_is_free(
-    tmp_path: Path,
+    store: Store,
 ) -> None:
-    store = DirectoryStore(tmp_path)
     publish(store, 0, 1.0)
     versions.write_drafter(store, LINEAGE.id, 1, weights(9.0), dtype="bfloat16")
 
@@ -111,13 +105,12 @@ def test_a_version_without_its_manifest_does_not_exist_and_its_number_is_free(
 @pytest.mark.parametrize("kind", ["drafter", "outer", "manifest"])
 @pytest.mark.parametrize("damage", ["truncated", "corrupt", "missing"])
 def test_a_damaged_version_gives_way_to_the_one_before_and_keeps_its_number(
-    tmp_path: Path, kind: str, damage: str
+    store: Store, root: Path, kind: str, damage: str
 ) -> None:
-    store = DirectoryStore(tmp_path)
     publish(store, 0, 1.0)
     publish(store, 1, 2.0)
     publish(store, 2, 3.0)
-    path = files(tmp_path, 2, kind)
+    path = files(root, 2, kind)
     data = bytearray(path.read_bytes())
     if damage == "truncated":
         path.write_bytes(data[:-1])
@@ -139,21 +132,19 @@ def test_a_damaged_version_gives_way_to_the_one_before_and_keeps_its_number(
         assert found.damage[0].startswith(f"version 2 of lineage {LINEAGE.id}: ")
 
 
-def test_reading_a_damaged_file_is_an_error(tmp_path: Path) -> None:
-    store = DirectoryStore(tmp_path)
+def test_reading_a_damaged_file_is_an_error(store: Store, root: Path) -> None:
     manifest = publish(store, 1, 2.0)
     assert manifest is not None
-    path = files(tmp_path, 1, "outer")
+    path = files(root, 1, "outer")
     path.write_bytes(path.read_bytes()[:-4] + bytes(4))
 
     with pytest.raises(DamagedVersion, match="expected"):
         versions.read_outer(store, manifest)
 
 
-def test_a_manifest_under_another_number_is_damage(tmp_path: Path) -> None:
-    store = DirectoryStore(tmp_path)
+def test_a_manifest_under_another_number_is_damage(store: Store, root: Path) -> None:
     publish(store, 0, 1.0)
-    (tmp_path / LINEAGE.id / "versions" / "0").rename(tmp_path / LINEAGE.id / "versions" / "7")
+    (root / LINEAGE.id / "versions" / "0").rename(root / LINEAGE.id / "versions" / "7")
 
     found = versions.find(store, LINEAGE.id)
 
@@ -161,13 +152,23 @@ def test_a_manifest_under_another_number_is_damage(tmp_path: Path) -> None:
     assert "says version 0" in found.damage[0]
 
 
-def test_lineages_are_found_with_what_they_are(tmp_path: Path) -> None:
-    store = DirectoryStore(tmp_path)
+def test_lineages_are_found_with_what_they_are(store: Store) -> None:
     publish(store, 0, 1.0)
-    (tmp_path / "other").mkdir()
+    store.create("other/file", [b""])
 
     assert versions.lineages(store) == [LINEAGE.id]
     assert versions.find_lineage(store, LINEAGE.id) == LINEAGE
+
+
+def test_published_numbers_are_those_with_a_manifest_even_a_damaged_one(
+    store: Store, root: Path
+) -> None:
+    publish(store, 0, 1.0)
+    publish(store, 1, 2.0)
+    versions.write_drafter(store, LINEAGE.id, 2, weights(9.0), dtype="bfloat16")
+    files(root, 1, "manifest").write_bytes(b"{")
+
+    assert versions.published(store, LINEAGE.id) == [0, 1]
 
 
 def test_bytes_that_are_no_manifest_are_refused() -> None:

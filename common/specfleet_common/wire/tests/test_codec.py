@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from specfleet_common.codecs.codec import Codec
 from specfleet_common.lineage import Lineage
 from specfleet_common.wire import codec
 from specfleet_common.wire.codec import WireError
@@ -75,6 +76,7 @@ heartbeats = st.builds(
     trainer=trainers,
     drafters=drafters,
 )
+codecs = st.sampled_from(Codec)
 orders = st.builds(
     TrainingOrders,
     st.integers(1, 2**32 - 1),
@@ -82,6 +84,8 @@ orders = st.builds(
     st.lists(amounts, max_size=3).map(tuple),
     st.integers(1, 2**32 - 1),
     small_counts,
+    codec=codecs,
+    dpace=st.booleans(),
 )
 replies = st.builds(
     HeartbeatReply,
@@ -93,6 +97,7 @@ replies = st.builds(
     st.booleans(),
     positive,
     positive,
+    counted_version=counts,
 )
 headers = st.builds(
     DeltaHeader,
@@ -104,6 +109,7 @@ headers = st.builds(
     st.integers(1, 2**63),
     counts,
     counts,
+    codec=codecs,
 )
 workers = st.builds(
     WorkerState,
@@ -135,6 +141,8 @@ fleets = st.builds(
     round_seconds=amounts,
     store_error=st.text(max_size=9),
     workers=st.lists(workers, max_size=2).map(tuple),
+    received_bytes=counts,
+    sent_bytes=counts,
 )
 
 
@@ -232,6 +240,27 @@ def test_what_the_contract_does_not_allow_is_refused(
 
     with pytest.raises(WireError, match=reason):
         codec.decode_heartbeat(message)
+
+
+def good_delta_header() -> pb.DeltaHeader:
+    return codec.encode_delta_header(
+        DeltaHeader("w", "a" * 16, 0, 0, "d" * 64, 1, 4, 100, codec=Codec.INT8)
+    )
+
+
+def test_who_names_no_codec_knows_only_float32() -> None:
+    message = good_delta_header()
+    message.ClearField("codec")
+
+    assert codec.decode_delta_header(message).codec is Codec.FLOAT32
+
+
+def test_an_unknown_codec_is_refused() -> None:
+    message = good_delta_header()
+    message.codec = "Int4"
+
+    with pytest.raises(WireError, match="codec: is 'Int4', expected one of"):
+        codec.decode_delta_header(message)
 
 
 @pytest.mark.parametrize("lineage_id", ["", "x" * 16, "a" * 15, "../../../../etc/"])

@@ -15,8 +15,9 @@ class DeltaChunk(_message.Message):
     def __init__(self, header: _Optional[_Union[DeltaHeader, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
 
 class DeltaHeader(_message.Message):
-    __slots__ = ["base_version", "digest", "lineage_id", "positions", "round", "size_bytes", "steps", "worker_id"]
+    __slots__ = ["base_version", "codec", "digest", "lineage_id", "positions", "round", "size_bytes", "steps", "worker_id"]
     BASE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    CODEC_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
     LINEAGE_ID_FIELD_NUMBER: _ClassVar[int]
     POSITIONS_FIELD_NUMBER: _ClassVar[int]
@@ -25,6 +26,7 @@ class DeltaHeader(_message.Message):
     STEPS_FIELD_NUMBER: _ClassVar[int]
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     base_version: int
+    codec: str
     digest: str
     lineage_id: str
     positions: int
@@ -32,7 +34,7 @@ class DeltaHeader(_message.Message):
     size_bytes: int
     steps: int
     worker_id: str
-    def __init__(self, worker_id: _Optional[str] = ..., lineage_id: _Optional[str] = ..., round: _Optional[int] = ..., base_version: _Optional[int] = ..., digest: _Optional[str] = ..., size_bytes: _Optional[int] = ..., steps: _Optional[int] = ..., positions: _Optional[int] = ...) -> None: ...
+    def __init__(self, worker_id: _Optional[str] = ..., lineage_id: _Optional[str] = ..., round: _Optional[int] = ..., base_version: _Optional[int] = ..., digest: _Optional[str] = ..., size_bytes: _Optional[int] = ..., steps: _Optional[int] = ..., positions: _Optional[int] = ..., codec: _Optional[str] = ...) -> None: ...
 
 class DrafterCounters(_message.Message):
     __slots__ = ["accepted", "busy_seconds", "digest", "drafted", "output_tokens", "verify_steps"]
@@ -51,7 +53,7 @@ class DrafterCounters(_message.Message):
     def __init__(self, digest: _Optional[str] = ..., verify_steps: _Optional[int] = ..., drafted: _Optional[_Iterable[int]] = ..., accepted: _Optional[_Iterable[int]] = ..., output_tokens: _Optional[int] = ..., busy_seconds: _Optional[float] = ...) -> None: ...
 
 class FleetState(_message.Message):
-    __slots__ = ["base", "deltas", "fleet", "lineage", "lineage_id", "live_workers", "quorum", "reason", "round", "round_seconds", "stable", "store_error", "training_workers", "workers"]
+    __slots__ = ["base", "deltas", "fleet", "lineage", "lineage_id", "live_workers", "quorum", "reason", "received_bytes", "round", "round_seconds", "sent_bytes", "stable", "store_error", "training_workers", "workers"]
     BASE_FIELD_NUMBER: _ClassVar[int]
     DELTAS_FIELD_NUMBER: _ClassVar[int]
     FLEET_FIELD_NUMBER: _ClassVar[int]
@@ -60,8 +62,10 @@ class FleetState(_message.Message):
     LIVE_WORKERS_FIELD_NUMBER: _ClassVar[int]
     QUORUM_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    RECEIVED_BYTES_FIELD_NUMBER: _ClassVar[int]
     ROUND_FIELD_NUMBER: _ClassVar[int]
     ROUND_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    SENT_BYTES_FIELD_NUMBER: _ClassVar[int]
     STABLE_FIELD_NUMBER: _ClassVar[int]
     STORE_ERROR_FIELD_NUMBER: _ClassVar[int]
     TRAINING_WORKERS_FIELD_NUMBER: _ClassVar[int]
@@ -74,17 +78,20 @@ class FleetState(_message.Message):
     live_workers: int
     quorum: int
     reason: str
+    received_bytes: int
     round: int
     round_seconds: float
+    sent_bytes: int
     stable: VersionRef
     store_error: str
     training_workers: int
     workers: _containers.RepeatedCompositeFieldContainer[WorkerState]
-    def __init__(self, lineage_id: _Optional[str] = ..., round: _Optional[int] = ..., base: _Optional[_Union[VersionRef, _Mapping]] = ..., stable: _Optional[_Union[VersionRef, _Mapping]] = ..., deltas: _Optional[int] = ..., quorum: _Optional[int] = ..., reason: _Optional[str] = ..., workers: _Optional[_Iterable[_Union[WorkerState, _Mapping]]] = ..., fleet: _Optional[str] = ..., lineage: _Optional[_Union[Lineage, _Mapping]] = ..., live_workers: _Optional[int] = ..., training_workers: _Optional[int] = ..., round_seconds: _Optional[float] = ..., store_error: _Optional[str] = ...) -> None: ...
+    def __init__(self, lineage_id: _Optional[str] = ..., round: _Optional[int] = ..., base: _Optional[_Union[VersionRef, _Mapping]] = ..., stable: _Optional[_Union[VersionRef, _Mapping]] = ..., deltas: _Optional[int] = ..., quorum: _Optional[int] = ..., reason: _Optional[str] = ..., workers: _Optional[_Iterable[_Union[WorkerState, _Mapping]]] = ..., fleet: _Optional[str] = ..., lineage: _Optional[_Union[Lineage, _Mapping]] = ..., live_workers: _Optional[int] = ..., training_workers: _Optional[int] = ..., round_seconds: _Optional[float] = ..., store_error: _Optional[str] = ..., received_bytes: _Optional[int] = ..., sent_bytes: _Optional[int] = ...) -> None: ...
 
 class HeartbeatReply(_message.Message):
-    __slots__ = ["base", "delta_counted", "heartbeat_seconds", "lease_seconds", "orders", "protocol", "round", "stable", "stock_wanted"]
+    __slots__ = ["base", "counted_version", "delta_counted", "heartbeat_seconds", "lease_seconds", "orders", "protocol", "round", "stable", "stock_wanted"]
     BASE_FIELD_NUMBER: _ClassVar[int]
+    COUNTED_VERSION_FIELD_NUMBER: _ClassVar[int]
     DELTA_COUNTED_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_SECONDS_FIELD_NUMBER: _ClassVar[int]
     LEASE_SECONDS_FIELD_NUMBER: _ClassVar[int]
@@ -94,6 +101,7 @@ class HeartbeatReply(_message.Message):
     STABLE_FIELD_NUMBER: _ClassVar[int]
     STOCK_WANTED_FIELD_NUMBER: _ClassVar[int]
     base: VersionRef
+    counted_version: int
     delta_counted: bool
     heartbeat_seconds: float
     lease_seconds: float
@@ -102,7 +110,7 @@ class HeartbeatReply(_message.Message):
     round: int
     stable: VersionRef
     stock_wanted: bool
-    def __init__(self, protocol: _Optional[int] = ..., stock_wanted: bool = ..., round: _Optional[int] = ..., base: _Optional[_Union[VersionRef, _Mapping]] = ..., stable: _Optional[_Union[VersionRef, _Mapping]] = ..., orders: _Optional[_Union[TrainingOrders, _Mapping]] = ..., delta_counted: bool = ..., lease_seconds: _Optional[float] = ..., heartbeat_seconds: _Optional[float] = ...) -> None: ...
+    def __init__(self, protocol: _Optional[int] = ..., stock_wanted: bool = ..., round: _Optional[int] = ..., base: _Optional[_Union[VersionRef, _Mapping]] = ..., stable: _Optional[_Union[VersionRef, _Mapping]] = ..., orders: _Optional[_Union[TrainingOrders, _Mapping]] = ..., delta_counted: bool = ..., lease_seconds: _Optional[float] = ..., heartbeat_seconds: _Optional[float] = ..., counted_version: _Optional[int] = ...) -> None: ...
 
 class HeartbeatRequest(_message.Message):
     __slots__ = ["cohort", "drafters", "held", "lineage", "observed_digest", "protocol", "stock_digest", "swaps", "trainer", "trains", "worker_id"]
@@ -145,12 +153,14 @@ class Lineage(_message.Message):
     def __init__(self, target_digest: _Optional[str] = ..., family: _Optional[str] = ..., layout: _Optional[str] = ..., dtype: _Optional[str] = ..., shapes_digest: _Optional[str] = ...) -> None: ...
 
 class PullVersionRequest(_message.Message):
-    __slots__ = ["lineage_id", "number"]
+    __slots__ = ["have", "lineage_id", "number"]
+    HAVE_FIELD_NUMBER: _ClassVar[int]
     LINEAGE_ID_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
+    have: VersionRef
     lineage_id: str
     number: int
-    def __init__(self, lineage_id: _Optional[str] = ..., number: _Optional[int] = ...) -> None: ...
+    def __init__(self, lineage_id: _Optional[str] = ..., number: _Optional[int] = ..., have: _Optional[_Union[VersionRef, _Mapping]] = ...) -> None: ...
 
 class PushDeltaReply(_message.Message):
     __slots__ = ["outcome", "reason"]
@@ -209,18 +219,22 @@ class TrainerStatus(_message.Message):
     def __init__(self, phase: _Optional[str] = ..., local_steps: _Optional[int] = ..., total_steps: _Optional[int] = ..., positions: _Optional[int] = ..., positions_per_second: _Optional[float] = ..., loss: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class TrainingOrders(_message.Message):
-    __slots__ = ["depth_weights", "learning_rate", "local_steps", "publish_every_steps", "rows_per_step"]
+    __slots__ = ["codec", "depth_weights", "dpace", "learning_rate", "local_steps", "publish_every_steps", "rows_per_step"]
+    CODEC_FIELD_NUMBER: _ClassVar[int]
     DEPTH_WEIGHTS_FIELD_NUMBER: _ClassVar[int]
+    DPACE_FIELD_NUMBER: _ClassVar[int]
     LEARNING_RATE_FIELD_NUMBER: _ClassVar[int]
     LOCAL_STEPS_FIELD_NUMBER: _ClassVar[int]
     PUBLISH_EVERY_STEPS_FIELD_NUMBER: _ClassVar[int]
     ROWS_PER_STEP_FIELD_NUMBER: _ClassVar[int]
+    codec: str
     depth_weights: _containers.RepeatedScalarFieldContainer[float]
+    dpace: bool
     learning_rate: float
     local_steps: int
     publish_every_steps: int
     rows_per_step: int
-    def __init__(self, local_steps: _Optional[int] = ..., learning_rate: _Optional[float] = ..., depth_weights: _Optional[_Iterable[float]] = ..., rows_per_step: _Optional[int] = ..., publish_every_steps: _Optional[int] = ...) -> None: ...
+    def __init__(self, local_steps: _Optional[int] = ..., learning_rate: _Optional[float] = ..., depth_weights: _Optional[_Iterable[float]] = ..., rows_per_step: _Optional[int] = ..., publish_every_steps: _Optional[int] = ..., codec: _Optional[str] = ..., dpace: bool = ...) -> None: ...
 
 class VersionChunk(_message.Message):
     __slots__ = ["data", "header"]
@@ -231,10 +245,12 @@ class VersionChunk(_message.Message):
     def __init__(self, header: _Optional[_Union[VersionHeader, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
 
 class VersionHeader(_message.Message):
-    __slots__ = ["version"]
+    __slots__ = ["patch_bytes", "version"]
+    PATCH_BYTES_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
+    patch_bytes: int
     version: VersionRef
-    def __init__(self, version: _Optional[_Union[VersionRef, _Mapping]] = ...) -> None: ...
+    def __init__(self, version: _Optional[_Union[VersionRef, _Mapping]] = ..., patch_bytes: _Optional[int] = ...) -> None: ...
 
 class VersionRef(_message.Message):
     __slots__ = ["digest", "number", "size_bytes"]

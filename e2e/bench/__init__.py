@@ -1,0 +1,1 @@
+"""Measurements of the product's parts on this machine, as one JSON document."""
