@@ -24,7 +24,7 @@ from e2e.comparing import Arm, Comparison, compare
 from e2e.demo_page import page, summary
 from e2e.demo_report import NONE, STOCK, Facts, content
 from e2e.documents import LANGUAGES, beginnings, seen, unseen
-from e2e.driving import MAX_TOKENS, Leg, drive
+from e2e.driving import MAX_TOKENS, Leg, drive, until_versions
 from e2e.engines import ROOT, running_engine
 from e2e.fleets import STORE, prepare, ready, running, write_manifest
 from e2e.live import Picture, Stage, View
@@ -35,6 +35,7 @@ from specfleet_cli.endpoints import Fleet
 
 MANIFEST = ROOT / "examples/demo.yaml"
 
+LEAST_VERSIONS = 2
 OTHERS_WALKED = 12
 """So many versions are walked over the languages that the fleet does not see."""
 
@@ -60,7 +61,10 @@ def parse(arguments: Sequence[str]) -> Options:
     parser.add_argument("--out", type=Path, default=ROOT / "out/demo")
     parser.add_argument("--train-engines", type=int, default=1, help="engines that learn")
     parser.add_argument(
-        "--seconds", type=float, default=300.0, help="of traffic, default %(default)s"
+        "--seconds",
+        type=float,
+        default=300.0,
+        help="of traffic, default %(default)s; longer until there are two versions",
     )
     parser.add_argument(
         "--rounds", type=int, default=6, help="blocks of each drafter in the comparison"
@@ -164,6 +168,7 @@ async def learn(process: Any, options: Options, view: View) -> tuple[Fleet, floa
             concurrency=6,
             seed=options.seed,
             view=view,
+            acting=partial(until_versions, observer, new=LEAST_VERSIONS),
         )
     return fleet, ready_seconds, observer, leg
 

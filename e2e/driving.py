@@ -18,6 +18,7 @@ from specfleet_cli.traffic.targets import engines_of, reference_of
 
 WINDOW_SECONDS = 20.0
 SHOW_EVERY_SECONDS = 1.0
+PATIENCE_SECONDS = 600.0
 MAX_TOKENS = 64
 COLUMNS = ("engine", "tok/s", "acceptance", "vs control", "trainer", "steps", "positions/s", "loss")
 UNKNOWN = "-"
@@ -30,6 +31,20 @@ class Leg:
     began: float
     ended: float
     result: Result
+
+
+async def until_versions(observer: Observer, *, new: int) -> None:
+    """Wait until so many more versions have come: on a busy machine rounds take their time."""
+    before = observer.num_new_versions()
+
+    def came() -> int:
+        return observer.num_new_versions() - before
+
+    if await observer.until(lambda: came() >= new, seconds=PATIENCE_SECONDS) is None:
+        raise SystemExit(
+            f"{came()} versions came in {PATIENCE_SECONDS:.0f} s of traffic, expected {new}: "
+            "the agents' logs say what the trainers do"
+        )
 
 
 async def drive(

@@ -10,6 +10,7 @@ import asyncio
 import subprocess
 import sys
 import time
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -17,7 +18,7 @@ from rich.console import Console
 from e2e.cohorts import push
 from e2e.cpu import cpu_seconds
 from e2e.documents import seen
-from e2e.driving import drive
+from e2e.driving import drive, until_versions
 from e2e.experiments.cost_report import (
     DEFAULT,
     STRETCH_SECONDS,
@@ -87,6 +88,7 @@ async def compare(process: subprocess.Popen[bytes], options: Options, view: View
             concurrency=6,
             seed=options.seed,
             view=view,
+            acting=partial(until_versions, observer, new=1),
         )
         reading.cancel()
     return Seen(fleet, observer, leg, moments, used)

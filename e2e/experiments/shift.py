@@ -1,7 +1,7 @@
 """Traffic that changes: Hindi, then Python, then Japanese. What is learnt, and what is forgotten?
 
 Run as `python -m e2e.experiments.shift`. After each phase the version of then is walked over
-held-out documents of all three; the seed of this experiment is in docs/experiments.md.
+held-out documents of all three.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import asyncio
 import subprocess
 import sys
 import time
+from functools import partial
 from typing import Any
 
 from rich.console import Console
 
 from e2e.cohorts import control, push
 from e2e.documents import LANGUAGES, seen
-from e2e.driving import drive
+from e2e.driving import drive, until_versions
 from e2e.experiments.options import MANIFEST, Options, parse
 from e2e.experiments.shift_report import PHASES, Seen, content, page
 from e2e.fleets import STORE, prepare, ready, running, write_manifest
@@ -71,6 +72,7 @@ async def learn(process: subprocess.Popen[bytes], options: Options, view: View) 
                     concurrency=6,
                     seed=options.seed,
                     view=view,
+                    acting=partial(until_versions, observer, new=1),
                 )
             )
             last_versions.append(max(version.number for version in observer.published))
