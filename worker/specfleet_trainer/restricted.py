@@ -20,8 +20,9 @@ from torch.nn import functional
 from specfleet_trainer.batch import NO_LABEL
 from specfleet_trainer.logits import precise_logits, precise_own_logits
 
-# Small enough for the own vectors of a block to be read from the cache the second time.
-BLOCK_ROWS = 128
+# Larger blocks make the shared products faster; the own vectors of one are 84 MB at a hidden size
+# of 2560.
+BLOCK_ROWS = 512
 # Share of the draws that do not follow the observed frequencies.
 UNIFORM_SHARE = 0.5
 
