@@ -11,6 +11,8 @@ from specfleet_cli.traffic.driving import Result
 from specfleet_common.lineage import MISMATCH, short
 
 WANTED_VERSIONS = 2
+WANTED_RATIO = 1.1
+"""Of acceptance lengths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +104,15 @@ def check_stock(worker: str, observations: Sequence[Observation]) -> Check:
 
 
 def check_acceptance(worker: str, control: str, readings: Mapping[str, Sequence[Reading]]) -> Check:
-    """The engine's last third drafts better than its first, and than the control's last third."""
+    """In the last third, the engine drafts better than the control by what no chance explains.
+
+    It need not be better than in its own first third: what is learnt fast is learnt by then.
+    """
     first, last = _third(readings[worker], 0), _third(readings[worker], 2)
     stock = _third(readings[control], 2)
-    better = None not in (first, last, stock) and (last or 0) > max(first or 0, stock or 0)
+    better = last is not None and stock is not None and last >= WANTED_RATIO * stock
     return Check(
-        name=f"{worker} drafts better than at first and than {control}",
+        name=f"{worker} drafts better than {control}",
         passed=better,
         detail=f"acceptance length {_shown(first)} at first, {_shown(last)} in the end; "
         f"{control} {_shown(stock)} in the end",
