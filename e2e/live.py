@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
+
+from specfleet_cli.screen import Screen
 
 LINE_EVERY_SECONDS = 15.0
 REFRESH_PER_SECOND = 2.0
@@ -45,42 +45,27 @@ def progress(stages: Sequence[Stage], current: int, elapsed: float) -> tuple[flo
     return done / total, total - done
 
 
-class View:
+class View(Screen):
     """Shows one story; `clock` gives seconds that never go back."""
 
     def __init__(
         self, console: Console, stages: Sequence[Stage], *, clock: Callable[[], float]
     ) -> None:
-        self._console = console
         self._stages = stages
         self._clock = clock
         self._began = self._stage_began = self._line_at = clock()
         self._current = 0
         self._picture = Picture("")
-        self._live = (
+        # Last: what is live is asked for its first picture at once.
+        super().__init__(
+            console,
             Live(
                 console=console,
                 get_renderable=self._rendered,
                 refresh_per_second=REFRESH_PER_SECOND,
                 transient=True,
-            )
-            if console.is_terminal
-            else None
+            ),
         )
-
-    def __enter__(self) -> Self:
-        if self._live is not None:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._live is not None:
-            self._live.stop()
 
     def begin(self, stage: str) -> None:
         """Go on to a stage, by its name."""
@@ -103,8 +88,7 @@ class View:
 
     def say(self, line: str) -> None:
         """Print one line with the time since the start."""
-        # As Text, because a line may contain what rich takes for markup.
-        self._console.print(Text(f"[{_time(self._clock() - self._began)}] {line}"), soft_wrap=True)
+        self._print(f"[{_time(self._clock() - self._began)}] {line}")
 
     def _progress(self) -> tuple[float, float]:
         return progress(self._stages, self._current, self._clock() - self._stage_began)

@@ -5,11 +5,11 @@ Disk and not memory, because a round holds one delta per worker: memory would gr
 
 from __future__ import annotations
 
-import mmap
-import os
 import tempfile
 from pathlib import Path
 from typing import BinaryIO, cast
+
+from specfleet_common.files import mapped
 
 
 class Spooled:
@@ -21,8 +21,7 @@ class Spooled:
     def data(self) -> memoryview:
         """Return the bytes mapped into memory; the kernel may drop and re-read them."""
         self.file.flush()
-        size_bytes = os.fstat(self.file.fileno()).st_size
-        return memoryview(mmap.mmap(self.file.fileno(), size_bytes, access=mmap.ACCESS_READ))
+        return mapped(self.file)
 
     def close(self) -> None:
         """Free the space, once no view of the data is left."""

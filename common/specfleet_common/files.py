@@ -1,8 +1,11 @@
-"""Files that readers see whole: as they were, or as they are now."""
+"""Files that readers see whole, as they were or as they are now; and files as memory."""
 
 from __future__ import annotations
 
+import mmap
+import os
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -13,3 +16,10 @@ def write_file(path: Path, data: bytes) -> None:
     temporary = path.with_name(f".{path.name}.tmp")
     temporary.write_bytes(data)
     temporary.replace(path)
+
+
+def mapped(file: BinaryIO) -> memoryview:
+    """Return a file's bytes mapped into memory, where the kernel may drop and re-read them."""
+    if os.fstat(file.fileno()).st_size == 0:
+        return memoryview(b"")
+    return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import shutil
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from specfleet_common.codecs import deltas
 from specfleet_common.codecs.codec import Codec
 from specfleet_common.diloco.combine import mean
 from specfleet_common.diloco.outer import OuterState, initial_state, outer_step
+from specfleet_common.files import mapped
 from specfleet_common.store import versions
 from specfleet_common.store.base import Store
 from specfleet_common.store.location import DirectoryLocation
@@ -72,6 +72,6 @@ def _copies(source: Path) -> Iterator[list[memoryview]]:
     for path in paths:
         shutil.copyfile(source, path)
         with path.open("rb") as file:
-            views.append(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
+            views.append(mapped(file))
         path.unlink()
     yield views

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console
 from rich.live import Live
@@ -12,40 +10,22 @@ from rich.table import Table
 from rich.text import Text
 
 from specfleet_cli.plan import FleetPlan
+from specfleet_cli.screen import Screen
 from specfleet_cli.view import COLUMNS, View, changes, headline, row, status
 
 STATUS_EVERY_SECONDS = 10.0
 
 
-class Terminal:
+class Terminal(Screen):
     """Prints what changes; keeps a table current, or repeats the state in lines now and then."""
 
     def __init__(self, console: Console, plan: FleetPlan, *, clock: Callable[[], float]) -> None:
-        self._console = console
+        super().__init__(console, Live(console=console, auto_refresh=False, transient=True))
         self._plan = plan
         self._clock = clock
         self._began = clock()
         self._shown = View(now=self._began)
         self._status_at = self._began + STATUS_EVERY_SECONDS
-        self._live = (
-            Live(console=console, auto_refresh=False, transient=True)
-            if console.is_terminal
-            else None
-        )
-
-    def __enter__(self) -> Self:
-        if self._live is not None:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._live is not None:
-            self._live.stop()
 
     def show(self, view: View) -> None:
         """Show a newer view."""
@@ -61,9 +41,7 @@ class Terminal:
 
     def say(self, line: str) -> None:
         """Print one line with the seconds since the start."""
-        seconds = self._clock() - self._began
-        # As Text, because log lines may contain what rich takes for markup.
-        self._console.print(Text(f"[{seconds:7.1f}s] {line}"), soft_wrap=True)
+        self._print(f"[{self._clock() - self._began:7.1f}s] {line}")
 
     def _say_status(self, view: View) -> None:
         self.say(headline(self._plan, view))

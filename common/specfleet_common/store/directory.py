@@ -7,7 +7,6 @@ writer that died leaves one behind, which the next owner of the store removes.
 
 from __future__ import annotations
 
-import mmap
 import os
 import re
 import secrets
@@ -15,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from specfleet_common.files import mapped
 from specfleet_common.store.base import StoreError, names_of
 
 _PARTIAL = re.compile(r"\..+\.[0-9a-f]{16}")
@@ -31,9 +31,7 @@ class DirectoryStore:
         """Return the file mapped into memory: only what is looked at is read from disk."""
         try:
             with self._path(path).open("rb") as file:
-                if os.fstat(file.fileno()).st_size == 0:
-                    return memoryview(b"")
-                return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+                return mapped(file)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:

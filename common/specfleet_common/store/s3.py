@@ -7,7 +7,6 @@ machine while they are sent or used, so that memory does not grow with their siz
 
 from __future__ import annotations
 
-import mmap
 import ssl
 import tempfile
 import time
@@ -26,6 +25,7 @@ from minio.error import MinioException, S3Error, ServerError
 from urllib3.exceptions import HTTPError
 
 from specfleet_common.back_off import back_off_seconds
+from specfleet_common.files import mapped
 from specfleet_common.store.base import StoreError, names_of
 from specfleet_common.store.location import Addressing, S3Location
 from specfleet_common.store.s3_trouble import explain, is_passing
@@ -100,7 +100,7 @@ class S3Store:
         key = self._key(path)
         with self._failures(f"read {path}"), self._spool() as file:
             found = self._persist(lambda: self._receive(key, file))
-            return _mapped(file) if found else None
+            return _written(file) if found else None
 
     def create(self, path: str, parts: Iterable[bytes | memoryview]) -> bool:
         """Put the object unless there is one."""
@@ -120,7 +120,7 @@ class S3Store:
                 return self._put(key, file, size_bytes)
 
             # An earlier try whose answer got lost may have created what is there now.
-            return self._persist(send) or (sent > 1 and self.read(path) == _mapped(file))
+            return self._persist(send) or (sent > 1 and self.read(path) == _written(file))
 
     def list(self, path: str) -> list[str]:
         """Return the names of objects and common prefixes directly below a path."""
@@ -204,11 +204,9 @@ class S3Store:
             raise StoreError(f"cannot {what}: {error}") from error
 
 
-def _mapped(file: BinaryIO) -> memoryview:
+def _written(file: BinaryIO) -> memoryview:
     file.flush()
-    if file.seek(0, 2) == 0:
-        return memoryview(b"")
-    return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    return mapped(file)
 
 
 def _refusal(response: urllib3.BaseHTTPResponse) -> MinioException:
