@@ -12,7 +12,7 @@ LOCK := requirements/dev.txt
 STAMP := .venv/.installed
 # training engines of `make smoke` and `make demo`
 ENGINES ?= 1
-GENERATED := common/specfleet_common/wire/v1
+GENERATED := common/specfleet_common/wire/v1 crds charts/specfleet/templates/crds docs/reference.md
 
 # uv uses this machine's Python and certificates; vLLM started by a test reports its usage to nobody.
 export UV_PYTHON_DOWNLOADS := never
@@ -62,8 +62,9 @@ $(UV): requirements/bootstrap.txt
 lock: $(UV) ## Write the locked requirements again after a change in pyproject.toml
 	@$(PYTHON) tools/lock.py --uv $(UV)
 
-generate: env ## Write the generated files again (the gRPC messages)
+generate: env ## Write the generated files again (the gRPC messages, the resource definitions and their reference)
 	@$(BIN)/python tools/generate_wire.py
+	@$(BIN)/python -m tools.generate_crds
 
 format: env ## Format the code and sort its imports
 	@$(BIN)/ruff check --quiet --select I --fix .
@@ -80,12 +81,12 @@ check: env ## Formatting, lints, types, import contracts, generated files
 	@report=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$report"; exit 1; }
 	@echo "check: locked and generated files"
 	@$(BIN)/python tools/lock.py --check
-	@digest() { find $(GENERATED) -name '*_pb2*.py*' -not -path '*/__pycache__/*' | sort | xargs sha256sum; }; \
+	@digest() { find $(GENERATED) -type f -not -path '*/__pycache__/*' | sort | xargs sha256sum; }; \
 	before=$$(digest); $(MAKE) generate; \
-	[ "$$before" = "$$(digest)" ] || { echo "$(GENERATED) was out of date: commit what 'make generate' wrote"; exit 1; }
+	[ "$$before" = "$$(digest)" ] || { echo "one of $(GENERATED) was out of date: commit what 'make generate' wrote"; exit 1; }
 
 test: check libnuma ## Everything: the checks, the unit tests, the end-to-end tests with a real vLLM
-	@$(BIN)/python tools/versitygw.py >/dev/null
+	@$(BIN)/python -m tools.versitygw >/dev/null
 	@echo "test: unit"
 	@$(BIN)/python -m pytest -q
 	@echo "test: end to end"

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -43,9 +43,10 @@ class Answer:
 class Engine:
     """A running server and the shared memory of its plugin."""
 
-    def __init__(self, port: int, shm: Path) -> None:
-        self._url = f"http://127.0.0.1:{port}"
+    def __init__(self, port: int, shm: Path, process: subprocess.Popen[bytes]) -> None:
+        self.url = f"http://127.0.0.1:{port}"
         self.shm = shm
+        self.process = process
         self._joiner = Joiner(max_rows=2048, max_open_rows=1 << 20)
         self._ring: RingReader | None = None
         self.bank: BankWriter | None = None
@@ -59,7 +60,7 @@ class Engine:
     def is_up(self) -> bool:
         """Say whether the server answers."""
         try:
-            with urllib.request.urlopen(f"{self._url}/health", timeout=5) as reply:
+            with urllib.request.urlopen(f"{self.url}/health", timeout=5) as reply:
                 return bool(reply.status == 200)
         except OSError:
             return False
@@ -78,7 +79,7 @@ class Engine:
             "return_token_ids": True,
         }
         request = urllib.request.Request(
-            f"{self._url}/v1/completions",
+            f"{self.url}/v1/completions",
             json.dumps(body).encode(),
             {"Content-Type": "application/json"},
         )
@@ -129,14 +130,18 @@ class Engine:
 
 @contextmanager
 def running_engine(
-    folder: Path, *arguments: str, capture: bool = True, speculate: bool = True
+    folder: Path,
+    *arguments: str,
+    capture: bool = True,
+    speculate: bool = True,
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[Engine]:
     """Run a server with the small model for the time of a `with` block; its log is in `folder`.
 
-    Without speculation there is no drafter, and nothing in shared memory.
+    Without speculation there is no drafter, and nothing in shared memory. `environment` is added.
     """
     (port,), shm = free_ports(1), folder / "shm"
-    environment = os.environ | {
+    variables = os.environ | {
         "SPECFLEET_ENGINE_SHM_DIRECTORY": str(shm),
         "SPECFLEET_ENGINE_FLEET": "e2e",
         "SPECFLEET_ENGINE_KEY_TOKENS": "16",
@@ -147,6 +152,7 @@ def running_engine(
         "OMP_NUM_THREADS": "1",
         "HF_HUB_OFFLINE": "1",
         "VLLM_NO_USAGE_STATS": "1",
+        **(environment or {}),
     }
     command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
     command += ["--model", str(MODEL), "--served-model-name", "tiny", "--trust-remote-code"]
@@ -158,13 +164,13 @@ def running_engine(
     with log.open("wb") as output:
         process = subprocess.Popen(
             [*command, *arguments],
-            env=environment,
+            env=variables,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
     try:
-        engine = Engine(port, shm)
+        engine = Engine(port, shm, process)
         deadline = time.monotonic() + START_SECONDS
         while not engine.is_up():
             alive = process.poll() is None and time.monotonic() < deadline

@@ -16,6 +16,7 @@ from specfleet_cli.watching import watch
 from specfleet_common.shm.layout import ShmAbsent
 from specfleet_common.shm.names import page_file
 from specfleet_common.shm.pages import PageReader
+from specfleet_common.wire.access import access_by_files
 from specfleet_common.wire.messages import FleetState, WorkerState
 
 POLL_SECONDS = 0.1
@@ -45,7 +46,8 @@ class Observer:
     async def observe(self) -> None:
         """Watch until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(watch(self._fleet.aggregator_address, self._take_state))
+            access = access_by_files(token_file=Path(self._fleet.token_file))
+            group.create_task(watch(self._fleet.aggregator_address, access, self._take_state))
             group.create_task(self._watch_pages())
 
     def watch_also(self, worker: Worker) -> None:

@@ -60,7 +60,7 @@ class Story:
 def told(tmp_path_factory: pytest.TempPathFactory) -> Story:
     """Let a worker train some rounds, and kill its agent in the middle, the trainer with it."""
     directory = tmp_path_factory.mktemp("rounds")
-    aggregator = AggregatorProcess(directory, CODEC="Ternary", LOCAL_STEPS="3", ROWS_PER_STEP="64")
+    aggregator = AggregatorProcess(directory, codec="Ternary", local_steps=3, rows_per_step=64)
     address = aggregator.start()
     write_model(directory / "model")
     agent = AgentProcess(directory, address)

@@ -37,6 +37,7 @@ def fleet(*workers: Worker) -> Fleet:
         served_model_name="demo",
         store=DirectoryLocation(path=Path("store")),
         aggregator_address="127.0.0.1:1",
+        token_file="token",
         aggregator=_endpoint("aggregator"),
         workers=workers,
     )

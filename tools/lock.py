@@ -1,7 +1,8 @@
 """Write the locked requirements: exact versions with hashes, made from `pyproject.toml` by uv.
 
 Locks hold for the environments named in `[tool.uv]` and name no index. Versions already locked
-stay as they are; delete a lock to move everything in it to the newest versions.
+stay as they are; delete a lock to move everything in it to the newest versions. Images get the
+versions of the development environment: what the tests have run is what is shipped.
 `--check` only says whether the locks still belong to `pyproject.toml`; it needs no network.
 """
 
@@ -21,8 +22,12 @@ PROJECT = "pyproject.toml"
 SOURCES: Mapping[str, tuple[str, ...]] = {
     "requirements/bootstrap.txt": ("--group", "bootstrap"),
     "requirements/dev.txt": (PROJECT, "--extra", "dev"),
-    "images/aggregator/requirements.txt": (PROJECT, "--extra", "aggregator"),
-    "images/agent/requirements.txt": (PROJECT, "--extra", "agent"),
+    **{
+        f"images/{image}/requirements.txt": (
+            *(PROJECT, "--extra", image, "--constraint", "requirements/dev.txt"),
+        )
+        for image in ("agent", "aggregator", "engine-cpu", "operator", "simulator")
+    },
 }
 
 

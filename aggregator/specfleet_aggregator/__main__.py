@@ -20,7 +20,10 @@ def main() -> int:
 
     import asyncio
 
+    from specfleet_aggregator.authentication import AuthenticationError
+    from specfleet_aggregator.certificate import CertificateError
     from specfleet_aggregator.server import serve
+    from specfleet_common.api.learning import SettingsError
     from specfleet_common.store.location import shown
     from specfleet_common.store.opening import CannotOpen, open_store
     from specfleet_common.store.owner import UnusableStore
@@ -33,6 +36,9 @@ def main() -> int:
     except (CannotOpen, UnusableStore) as error:
         print(f"specfleet_aggregator: {shown(settings.store)}: {error}", file=sys.stderr)
         return 1
+    except (SettingsError, AuthenticationError, CertificateError) as error:
+        print(f"specfleet_aggregator: {error}", file=sys.stderr)
+        return 2
     return 0
 
 

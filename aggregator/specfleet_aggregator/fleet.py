@@ -36,13 +36,18 @@ _SETTLE_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the user set for the whole fleet."""
+    """What the user set for the whole fleet, as `generation` of the settings says it.
+
+    `settings_error` says why newer settings are not in force, nothing while these are the newest.
+    """
 
     fleet: str
+    generation: int
     round: RoundPolicy
     orders: TrainingOrders
     lease_seconds: float
     heartbeat_seconds: float
+    settings_error: str = ""
 
     @property
     def settle_seconds(self) -> float:
@@ -151,7 +156,7 @@ def may_close(state: LineageState, policy: Policy, *, now: float) -> str | None:
     """Say why the round may close now, or None while it must stay open or is closing."""
     if state.round is None or state.round.closing or now < state.settled_at:
         return None
-    training = len(membership.training(state.members, now=now))
+    training = len(_training(state, policy, now=now))
     return close_reason(state.round, policy.round, training=training, now=now)
 
 
@@ -218,8 +223,8 @@ def moved(state: LineageState, *, received_bytes: int = 0, sent_bytes: int = 0) 
 
 def show(state: LineageState, policy: Policy, *, now: float) -> FleetState:
     """Return what watchers see."""
-    live = membership.live(state.members, now=now)
-    training = len(membership.training(state.members, now=now))
+    live = membership.live(state.members, now=now, lease_seconds=policy.lease_seconds)
+    training = len(_training(state, policy, now=now))
     round_ = state.round
     return FleetState(
         fleet=policy.fleet,
@@ -240,7 +245,13 @@ def show(state: LineageState, policy: Policy, *, now: float) -> FleetState:
         ),
         received_bytes=state.received_bytes,
         sent_bytes=state.sent_bytes,
+        settings_generation=policy.generation,
+        settings_error=policy.settings_error,
     )
+
+
+def _training(state: LineageState, policy: Policy, *, now: float) -> frozenset[str]:
+    return membership.training(state.members, now=now, lease_seconds=policy.lease_seconds)
 
 
 def _reason(state: LineageState, policy: Policy, *, training: int, now: float) -> str:
@@ -268,6 +279,8 @@ def nothing(policy: Policy) -> FleetState:
         round_seconds=0.0,
         store_error="",
         workers=(),
+        settings_generation=policy.generation,
+        settings_error=policy.settings_error,
     )
 
 

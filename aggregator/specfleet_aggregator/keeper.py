@@ -65,6 +65,10 @@ class Keeper:
         self._failures = 0
         self._retry_at = 0.0
 
+    def adopt(self, surroundings: Surroundings) -> None:
+        """Go by other settings; a version that is being made goes by those it began with."""
+        self._around = surroundings
+
     def show(self) -> FleetState:
         """Return what watchers see."""
         return fleet.show(self._state, self._around.policy, now=self._around.monotonic())

@@ -13,10 +13,10 @@ _REMEMBERED_LEASES = 10
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A worker's newest heartbeat, and until when it counts."""
+    """A worker's newest heartbeat, and when it came."""
 
     beat: Heartbeat
-    expires_at: float
+    heard_at: float
 
 
 Members = Mapping[str, Member]
@@ -24,9 +24,9 @@ Members = Mapping[str, Member]
 
 def renew(members: Members, beat: Heartbeat, *, now: float, lease_seconds: float) -> Members:
     """Return the members after a heartbeat; who was silent for ten leases is forgotten."""
-    forgotten_at = now - (_REMEMBERED_LEASES - 1) * lease_seconds
-    kept = {name: member for name, member in members.items() if member.expires_at > forgotten_at}
-    return {**kept, beat.worker_id: Member(beat, now + lease_seconds)}
+    forgotten_at = now - _REMEMBERED_LEASES * lease_seconds
+    kept = {name: member for name, member in members.items() if member.heard_at > forgotten_at}
+    return {**kept, beat.worker_id: Member(beat, now)}
 
 
 def without(members: Members, worker_id: str) -> Members:
@@ -34,14 +34,16 @@ def without(members: Members, worker_id: str) -> Members:
     return {name: member for name, member in members.items() if name != worker_id}
 
 
-def live(members: Members, *, now: float) -> frozenset[str]:
+def live(members: Members, *, now: float, lease_seconds: float) -> frozenset[str]:
     """Return the workers that hold a lease."""
-    return frozenset(name for name, member in members.items() if member.expires_at > now)
+    return frozenset(
+        name for name, member in members.items() if member.heard_at + lease_seconds > now
+    )
 
 
-def training(members: Members, *, now: float) -> frozenset[str]:
+def training(members: Members, *, now: float, lease_seconds: float) -> frozenset[str]:
     """Return the live workers that can hand in a delta."""
-    return _able(members[name] for name in live(members, now=now))
+    return _able(members[name] for name in live(members, now=now, lease_seconds=lease_seconds))
 
 
 def _able(members: Iterable[Member]) -> frozenset[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
+from specfleet_aggregator.callers import Reason
 from specfleet_common.telemetry import metrics
 from specfleet_common.wire.messages import DeltaReply, FleetState, Outcome
 
@@ -30,6 +31,13 @@ class AggregatorMetrics:
         self._store_failures = metrics.counter(metrics.AGGREGATOR_STORE_FAILURES, registry).labels(
             fleet
         )
+        self._refused_calls = metrics.counter(metrics.AGGREGATOR_REFUSED_CALLS, registry)
+        self._settings_generation = metrics.gauge(
+            metrics.AGGREGATOR_SETTINGS_GENERATION, registry
+        ).labels(fleet)
+        self._settings_refused = metrics.gauge(
+            metrics.AGGREGATOR_SETTINGS_REFUSED, registry
+        ).labels(fleet)
         bytes_ = metrics.counter(metrics.AGGREGATOR_BYTES, registry)
         self._received_bytes = bytes_.labels(fleet, "received")
         self._sent_bytes = bytes_.labels(fleet, "sent")
@@ -55,6 +63,15 @@ class AggregatorMetrics:
     def store_failed(self) -> None:
         """Count one attempt that the store failed."""
         self._store_failures.inc()
+
+    def call_refused(self, reason: Reason) -> None:
+        """Count one call that its caller may not make."""
+        self._refused_calls.labels(self._fleet, reason).inc()
+
+    def settings(self, *, generation: int, refused: bool) -> None:
+        """Show which settings are in force, and whether newer ones are not."""
+        self._settings_generation.set(generation)
+        self._settings_refused.set(refused)
 
     def show(self, state: FleetState) -> None:
         """Show the newest state of one lineage."""

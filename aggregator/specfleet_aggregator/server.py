@@ -12,21 +12,23 @@ import grpc.aio
 import structlog
 from prometheus_client import CollectorRegistry, start_http_server
 
-from specfleet_aggregator.fleet import Policy
+from specfleet_aggregator.admission import Admission, Refusals
+from specfleet_aggregator.authentication import authenticator
+from specfleet_aggregator.certificate import server_credentials
 from specfleet_aggregator.keeper import Surroundings
+from specfleet_aggregator.learning import InForce
 from specfleet_aggregator.metrics import AggregatorMetrics
-from specfleet_aggregator.publishing import Outer
-from specfleet_aggregator.round import RoundPolicy
 from specfleet_aggregator.service import AggregatorService
 from specfleet_aggregator.settings import Settings
+from specfleet_aggregator.settings_file import SettingsFile
 from specfleet_common.files import write_file
 from specfleet_common.store.base import Store, StoreError
 from specfleet_common.store.directory import remove_leftovers
 from specfleet_common.store.owner import UnusableStore, claim
-from specfleet_common.wire.messages import TrainingOrders
 from specfleet_common.wire.v1.specfleet_pb2_grpc import add_AggregatorServicer_to_server
 
 _GRACE_SECONDS = 0.5
+_LOOK_SECONDS = 0.5
 
 # Two aggregators must not share a port, and clients may ping every 20 s during a call.
 _OPTIONS = (
@@ -38,7 +40,10 @@ log = structlog.get_logger()
 
 
 async def serve(settings: Settings, store: Store) -> None:
-    """Serve until SIGTERM or SIGINT; UnusableStore when the store must not be written to."""
+    """Serve until SIGTERM or SIGINT; UnusableStore when the store must not be written to.
+
+    ValueError names a file that is needed for a start and cannot be used.
+    """
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -55,56 +60,75 @@ async def running(settings: Settings, store: Store) -> AsyncIterator[int]:
     """Serve on the port that is returned until the block ends."""
     registry = CollectorRegistry()
     metrics = AggregatorMetrics(registry, fleet=settings.fleet)
-    server = grpc.aio.server(options=_OPTIONS)
+    file = SettingsFile(settings.settings_file)
+    refusals = Refusals(metrics, monotonic=time.monotonic)
+    admission = Admission(authenticator(settings, wall=time.time), refusals)
+    server = grpc.aio.server(options=_OPTIONS, interceptors=(admission,))
+    port = _bind(server, settings)
     async with asyncio.TaskGroup() as tasks:
-        service = AggregatorService(_surroundings(settings, store, metrics), tasks)
-        ticking = tasks.create_task(service.tick())
+        service = AggregatorService(
+            _surroundings(settings, store, file.in_force, metrics), tasks, refusals
+        )
+        always = (
+            tasks.create_task(service.tick()),
+            tasks.create_task(_follow(file, service, metrics, fleet=settings.fleet)),
+        )
         await service.load()
         add_AggregatorServicer_to_server(service, server)
-        port = server.add_insecure_port(settings.listen)
         await server.start()
-        log.info("aggregator_started", fleet=settings.fleet, port=port)
+        log.info(
+            "aggregator_started",
+            fleet=settings.fleet,
+            port=port,
+            settings_generation=file.in_force.settings.generation,
+            tls=settings.tls_certificate_file is not None,
+            callers=_known_by(settings),
+        )
         try:
             # Whoever can read the metrics takes the service for ready.
             with _metrics_server(settings, registry):
                 yield port
         finally:
-            ticking.cancel()
+            for task in always:
+                task.cancel()
             await server.stop(_GRACE_SECONDS)
     service.close()
 
 
-def policy(settings: Settings) -> Policy:
-    """Return the part of the settings that decisions depend on."""
-    return Policy(
-        fleet=settings.fleet,
-        round=RoundPolicy(
-            quorum_minimum=settings.quorum_minimum,
-            quorum_percent=settings.quorum_percent,
-            max_round_seconds=settings.max_round_seconds,
-        ),
-        orders=TrainingOrders(
-            local_steps=settings.local_steps,
-            learning_rate=settings.learning_rate,
-            depth_weights=settings.depth_weights,
-            rows_per_step=settings.rows_per_step,
-            publish_every_steps=settings.publish_every_steps,
-            codec=settings.codec,
-            dpace=settings.dpace,
-        ),
-        lease_seconds=settings.lease_seconds,
-        heartbeat_seconds=settings.heartbeat_seconds,
-    )
+def _bind(server: grpc.aio.Server, settings: Settings) -> int:
+    if settings.tls_certificate_file is None or settings.tls_key_file is None:
+        return server.add_insecure_port(settings.listen)
+    credentials = server_credentials(settings.tls_certificate_file, settings.tls_key_file)
+    return server.add_secure_port(settings.listen, credentials)
+
+
+def _known_by(settings: Settings) -> str:
+    """Say how callers are known."""
+    if settings.token_file is not None:
+        return "shared token"
+    return "anyone may call" if settings.jwks_file is None else "service account tokens"
+
+
+async def _follow(
+    file: SettingsFile, service: AggregatorService, metrics: AggregatorMetrics, *, fleet: str
+) -> None:
+    """Have the service go by what the settings file says, for ever."""
+    while True:
+        in_force = file.in_force
+        metrics.settings(generation=in_force.settings.generation, refused=bool(in_force.error))
+        await asyncio.sleep(_LOOK_SECONDS)
+        if file.look():
+            service.adopt(file.in_force.policy(fleet), file.in_force.outer)
 
 
 def _surroundings(
-    settings: Settings, store: Store, metrics: AggregatorMetrics
+    settings: Settings, store: Store, in_force: InForce, metrics: AggregatorMetrics
 ) -> Callable[[Callable[[], None]], Surroundings]:
     return lambda changed: Surroundings(
         store=store,
         spool_directory=settings.spool_directory,
-        policy=policy(settings),
-        outer=Outer(settings.outer_learning_rate, settings.outer_momentum),
+        policy=in_force.policy(settings.fleet),
+        outer=in_force.outer,
         metrics=metrics,
         monotonic=time.monotonic,
         wall=time.time,

@@ -6,17 +6,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import grpc
 
 from specfleet_aggregator import fleet
-from specfleet_aggregator.fleet import WrongStock
+from specfleet_aggregator.admission import Refusals, abort, caller
+from specfleet_aggregator.callers import CallRefused
+from specfleet_aggregator.fleet import Policy, WrongStock
 from specfleet_aggregator.keeper import Keeper, Surroundings
 from specfleet_aggregator.patches import Patches
-from specfleet_aggregator.publishing import reference
+from specfleet_aggregator.publishing import Outer, reference
 from specfleet_aggregator.spool import Spooled
 from specfleet_common.lineage import Lineage
 from specfleet_common.store import versions
@@ -43,12 +45,22 @@ class AggregatorService(AggregatorServicer):
         self,
         surroundings: Callable[[Callable[[], None]], Surroundings],
         tasks: asyncio.TaskGroup,
+        refusals: Refusals,
     ) -> None:
         self._around = surroundings(self._wake)
         self._tasks = tasks
         self._keepers: dict[str, Keeper] = {}
         self._patches = Patches(self._around.store, self._around.spool_directory, tasks)
         self._changed = asyncio.Event()
+        self._refusals = refusals
+
+    def adopt(self, policy: Policy, outer: Outer) -> None:
+        """Go by other settings from now on, also in a round that is open."""
+        self._around = replace(self._around, policy=policy, outer=outer)
+        for keeper in self._keepers.values():
+            keeper.adopt(self._around)
+            self._poke(keeper)
+        self._wake()
 
     async def tick(self) -> None:
         """Do for ever what time alone makes due."""
@@ -74,8 +86,9 @@ class AggregatorService(AggregatorServicer):
         self, request: pb.HeartbeatRequest, context: _ServicerContext
     ) -> pb.HeartbeatReply:
         """Renew a lease."""
-        async with _failures(context):
+        async with self._failures(context, "Heartbeat"):
             beat = codec.decode_heartbeat(request)
+            caller().check_worker(beat.worker_id)
             keeper = await self._keeper(beat.lineage)
             for other in self._keepers.values():
                 if other is not keeper:
@@ -86,7 +99,7 @@ class AggregatorService(AggregatorServicer):
         self, request_iterator: _MaybeAsyncIterator[pb.StockChunk], context: _ServicerContext
     ) -> pb.PutStockReply:
         """Take version 0."""
-        async with _failures(context):
+        async with self._failures(context, "PutStock"):
             chunks = aiter(request_iterator)
             first = await anext(chunks, pb.StockChunk())
             lineage, version = codec.decode_stock_header(first.header)
@@ -103,10 +116,11 @@ class AggregatorService(AggregatorServicer):
         self, request_iterator: _MaybeAsyncIterator[pb.DeltaChunk], context: _ServicerContext
     ) -> pb.PushDeltaReply:
         """Take one delta."""
-        async with _failures(context):
+        async with self._failures(context, "PushDelta"):
             chunks = aiter(request_iterator)
             first = await anext(chunks, pb.DeltaChunk())
             header = codec.decode_delta_header(first.header)
+            caller().check_worker(header.worker_id)
             keeper = self._keepers.get(header.lineage_id)
             if keeper is None:
                 reason = f"lineage {header.lineage_id} is not of this fleet"
@@ -127,7 +141,7 @@ class AggregatorService(AggregatorServicer):
         self, request: pb.PullVersionRequest, context: _ServicerContext
     ) -> AsyncIterator[pb.VersionChunk]:
         """Send one version, or a patch to it when the caller has another and that is less."""
-        async with _failures(context):
+        async with self._failures(context, "PullVersion"):
             lineage_id = codec.decode_lineage_id(request.lineage_id)
             have = codec.decode_version(request.have)
             keeper = self._keepers.get(lineage_id)
@@ -150,9 +164,10 @@ class AggregatorService(AggregatorServicer):
     async def WatchState(
         self, request: pb.WatchStateRequest, context: _ServicerContext
     ) -> AsyncIterator[pb.FleetState]:
-        """Send every lineage's state at once, then what has changed."""
+        """Send every lineage's state at once, then what has changed, while the token is valid."""
         sent: dict[str, FleetState] = {}
-        while True:
+        expires_at = caller().expires_at
+        while expires_at is None or self._around.wall() < expires_at:
             changed = self._changed
             states = [keeper.show() for keeper in self._keepers.values()]
             for state in states or [fleet.nothing(self._around.policy)]:
@@ -160,7 +175,7 @@ class AggregatorService(AggregatorServicer):
                 if sent.get(state.lineage_id) != timeless:
                     sent[state.lineage_id] = timeless
                     yield codec.encode_fleet(state)
-            await changed.wait()
+            await _wait(changed, None if expires_at is None else expires_at - self._around.wall())
 
     async def _keeper(self, lineage: Lineage) -> Keeper:
         """Return a lineage's keeper; a new one gets a moment to ask the store."""
@@ -198,6 +213,21 @@ class AggregatorService(AggregatorServicer):
             upload.close()
             raise
 
+    @asynccontextmanager
+    async def _failures(self, context: _ServicerContext, method: str) -> AsyncIterator[None]:
+        """Turn failures into the status that tells a caller whether to try again."""
+        try:
+            yield
+        except CallRefused as refusal:
+            self._refusals.note(refusal, method=method)
+            await abort(context, refusal)
+        except WireError as error:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        except WrongStock as error:
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
+        except StoreError as error:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+
     async def _version(
         self, lineage_id: str, number: int, have: VersionRef | None
     ) -> tuple[pb.VersionHeader, memoryview] | None:
@@ -225,14 +255,7 @@ def _stored_lineages(around: Surroundings) -> list[Lineage]:
     return [lineage for lineage in found if lineage is not None]
 
 
-@asynccontextmanager
-async def _failures(context: _ServicerContext) -> AsyncIterator[None]:
-    """Turn failures into the status that tells a caller whether to try again."""
-    try:
-        yield
-    except WireError as error:
-        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
-    except WrongStock as error:
-        await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
-    except StoreError as error:
-        await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+async def _wait(event: asyncio.Event, seconds: float | None) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()

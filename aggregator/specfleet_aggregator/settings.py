@@ -1,4 +1,4 @@
-"""The aggregator's settings, read once when it starts."""
+"""The settings of the process, read once when it starts; what may change later is in a file."""
 
 from __future__ import annotations
 
@@ -6,37 +6,26 @@ import tempfile
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    NonNegativeFloat,
-    NonNegativeInt,
-    PositiveFloat,
-    PositiveInt,
-)
+from pydantic import Field
 from pydantic.functional_validators import model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from specfleet_common.codecs.codec import Codec
 from specfleet_common.store.location import DirectoryLocation, Location, S3Location
 
-DepthWeights = Annotated[tuple[NonNegativeFloat, ...], Field(min_length=1)]
-Percent = Annotated[int, Field(ge=1, le=100)]
 Port = Annotated[int, Field(ge=0, le=65535)]
 
-
-def _some_weight(weights: tuple[float, ...]) -> tuple[float, ...]:
-    if not any(weights):
-        raise ValueError(f"all depth weights are zero: {weights}, expected a positive one")
-    return weights
+_PREFIX = "SPECFLEET_AGGREGATOR_"
+_CLUSTER_TOKENS = ("jwks_file", "token_issuer", "token_audience", "worker_subject")
 
 
 class Settings(BaseSettings):
     """Set a field with SPECFLEET_AGGREGATOR_<FIELD>."""
 
-    model_config = SettingsConfigDict(env_prefix="SPECFLEET_AGGREGATOR_", frozen=True)
+    model_config = SettingsConfigDict(env_prefix=_PREFIX, frozen=True)
 
     fleet: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
+    settings_file: Path
+    """How the fleet learns, as `LearningSettings`; read again when it changes."""
     store_directory: Path | None = None
     store_s3: S3Location | None = None
     """A JSON object; exactly one of the two stores is given."""
@@ -50,33 +39,50 @@ class Settings(BaseSettings):
     metrics_port: Port | None = None
     """Serve Prometheus metrics on this port of the same host; 0 takes any."""
 
-    quorum_minimum: PositiveInt = 1
-    quorum_percent: Percent = 60
-    max_round_seconds: PositiveFloat = 900.0
-    lease_seconds: PositiveFloat = 120.0
-    heartbeat_seconds: PositiveFloat = 5.0
+    tls_certificate_file: Path | None = None
+    tls_key_file: Path | None = None
+    """Both or none, as PEM; read again when they change."""
 
-    outer_learning_rate: PositiveFloat = 0.7
-    outer_momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
-
-    codec: Codec = Codec.FLOAT32
-    """How workers encode their deltas; one in any other encoding is taken as well."""
-    local_steps: PositiveInt = 100
-    learning_rate: PositiveFloat = 1e-4
-    depth_weights: Annotated[DepthWeights, AfterValidator(_some_weight)] = (1.0, 0.8, 0.64)
-    dpace: bool = False
-    """Weigh depths by how likely their prefix is accepted, in place of `depth_weights`."""
-    rows_per_step: PositiveInt = 1024
-    publish_every_steps: NonNegativeInt = 10
-    """Cohorts that serve `Local` take new local weights after this many steps; 0 means never."""
+    token_file: Path | None = None
+    """A secret that every caller shows; read again when it changes."""
+    jwks_file: Path | None = None
+    """Public keys of those who sign service account tokens; read again when it changes."""
+    token_issuer: str = ""
+    token_audience: str = ""
+    worker_subject: str = ""
+    """Whose tokens agents show, each bound to the pod whose UID is the worker's id."""
+    watcher_subjects: tuple[str, ...] = ()
+    """Whose tokens allow to watch, as a JSON list."""
 
     @model_validator(mode="after")
     def _has_one_store(self) -> Self:
         if (self.store_directory is None) == (self.store_s3 is None):
             given = "neither" if self.store_s3 is None else "both"
             raise ValueError(
-                f"store_directory, store_s3: {given} given, expected SPECFLEET_AGGREGATOR_"
-                "STORE_DIRECTORY or SPECFLEET_AGGREGATOR_STORE_S3"
+                f"store_directory, store_s3: {given} given, expected {_PREFIX}"
+                f"STORE_DIRECTORY or {_PREFIX}STORE_S3"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _has_a_certificate_with_its_key(self) -> Self:
+        if (self.tls_certificate_file is None) != (self.tls_key_file is None):
+            raise ValueError(
+                f"tls_certificate_file, tls_key_file: one given, expected {_PREFIX}"
+                f"TLS_CERTIFICATE_FILE and {_PREFIX}TLS_KEY_FILE, or neither"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _knows_callers_in_one_way(self) -> Self:
+        given = [name for name in _CLUSTER_TOKENS if getattr(self, name)]
+        if given and self.token_file is not None:
+            raise ValueError(f"token_file, {', '.join(given)}: given, expected one way only")
+        missing = [name for name in _CLUSTER_TOKENS if name not in given]
+        if missing and (given or self.watcher_subjects):
+            raise ValueError(
+                f"{', '.join(missing)}: missing, expected all of "
+                f"{', '.join(_PREFIX + name.upper() for name in _CLUSTER_TOKENS)}"
             )
         return self
 

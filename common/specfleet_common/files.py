@@ -18,6 +18,13 @@ def write_file(path: Path, data: bytes) -> None:
     temporary.replace(path)
 
 
+def write_secret(path: Path, text: str) -> None:
+    """Replace `path` by a file that only its owner can read."""
+    path.unlink(missing_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+
+
 def mapped(file: BinaryIO) -> memoryview:
     """Return a file's bytes mapped into memory, where the kernel may drop and re-read them."""
     if os.fstat(file.fileno()).st_size == 0:

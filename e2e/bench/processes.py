@@ -11,6 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from specfleet_common.api.testing import learning
+from specfleet_common.files import write_file
+
 DEADLINE_SECONDS = 120.0
 POLL_SECONDS = 0.01
 
@@ -46,15 +49,17 @@ def running_aggregator(
     """Run an aggregator on the directory store in `folder`; also return its address."""
     port_file = folder / "aggregator.port"
     port_file.unlink(missing_ok=True)
+    settings_file = folder / "settings.json"
+    learns = learning(
+        quorum_minimum=quorum, quorum_percent=100, lease_seconds=600.0, heartbeat_seconds=0.2
+    )
+    write_file(settings_file, learns.to_json().encode())
     settings = {
         "FLEET": "bench",
         "STORE_DIRECTORY": str(folder / "store"),
         "SPOOL_DIRECTORY": str(folder),
         "PORT_FILE": str(port_file),
-        "QUORUM_MINIMUM": str(quorum),
-        "QUORUM_PERCENT": "100",
-        "LEASE_SECONDS": "600",
-        "HEARTBEAT_SECONDS": "0.2",
+        "SETTINGS_FILE": str(settings_file),
     }
     prefixed = {f"SPECFLEET_AGGREGATOR_{name}": value for name, value in settings.items()}
     with running("specfleet_aggregator", prefixed) as process:

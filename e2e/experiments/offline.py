@@ -15,7 +15,7 @@ from e2e.engines import MODEL, ROOT
 from e2e.experiments.captures import HELD_OUT, SENT, hindi
 from e2e.experiments.federating import Plan, Recipe, Round, federate
 from e2e.walking import acceptance_length, head_of
-from specfleet_cli.plan import depth_weights
+from specfleet_common.api.learning import depth_weights
 from specfleet_common.api.loading import load_fleet
 from specfleet_common.tensors import TensorMap, encode
 from specfleet_trainer.checkpoint import Tables, read_config, read_tables, read_tensors
@@ -96,7 +96,7 @@ def plan_of(options: Options) -> Plan:
         local_steps=options.local_steps,
         rows_per_step=fleet.spec.trainer.rows_per_step,
         learning_rate=float(fleet.spec.trainer.learning_rate),
-        depth_weights=tuple(depth_weights(fleet)),
+        depth_weights=depth_weights(fleet),
         outer_learning_rate=float(defaults.outer.learning_rate),
         outer_momentum=float(defaults.outer.momentum),
         dtype=fleet.spec.target.dtype or "float32",

@@ -48,13 +48,17 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """Everything that runs; the aggregator's address is host:port, for gRPC."""
+    """Everything that runs; the aggregator's address is host:port, for gRPC.
+
+    Whoever calls it shows the token that is in the file.
+    """
 
     fleet: str
     pid: int
     served_model_name: str
     store: Location
     aggregator_address: str
+    token_file: str
     aggregator: Endpoint
     workers: tuple[Worker, ...]
 
@@ -78,6 +82,7 @@ def describe(plan: FleetPlan, states: Mapping[str, ProcessState], *, pid: int) -
         served_model_name=plan.served_model_name,
         store=plan.store,
         aggregator_address=plan.aggregator_address,
+        token_file=str(plan.token_file),
         aggregator=endpoint(plan.aggregator),
         workers=tuple(
             Worker(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import secrets
 import shutil
 import socket
 from collections.abc import Iterator, Mapping
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from specfleet_cli.plan import FleetPlan
 from specfleet_common.api.fleet import SpeculatorFleet
+from specfleet_common.files import write_file, write_secret
 from specfleet_common.store.location import DirectoryLocation, Location
 from specfleet_common.store.opening import CannotOpen, open_store
 
@@ -24,6 +26,12 @@ class PlaceError(ValueError):
 
 def check_runnable(fleet: SpeculatorFleet) -> None:
     """Raise PlaceError when it is clear beforehand that the fleet cannot start."""
+    source = fleet.spec.target.source
+    if source is not None and source.persistent_volume_claim is not None:
+        raise PlaceError(
+            "spec.target.source.persistentVolumeClaim: is a volume of a cluster, expected hostPath,"
+            " or no source and a path relative to the manifest, for a run on this machine"
+        )
     model = Path(fleet.spec.target.model)
     if not (model / "config.json").is_file():
         raise PlaceError(
@@ -89,6 +97,12 @@ def _locked(directory: Path, name: str, *, field: str) -> Iterator[None]:
                 " its own"
             ) from error
         yield
+
+
+def write_files(plan: FleetPlan) -> None:
+    """Write what the aggregator reads when it starts, and a secret that no other run has."""
+    write_file(plan.settings_file, plan.settings.to_json().encode())
+    write_secret(plan.token_file, secrets.token_urlsafe(32))
 
 
 def make_directories(plan: FleetPlan) -> None:

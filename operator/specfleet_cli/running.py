@@ -30,15 +30,18 @@ from specfleet_cli.place import (
     free_ports,
     inherited,
     make_directories,
+    write_files,
 )
-from specfleet_cli.plan import FleetPlan, Kind, Place, num_ports, plan, store_location
+from specfleet_cli.plan import FleetPlan, Kind, Place, num_ports, plan
 from specfleet_cli.readiness import Prober
 from specfleet_cli.supervising import Host, Phase, ProcessState, keep_running
 from specfleet_cli.terminal import Terminal
 from specfleet_cli.view import View, replaces
 from specfleet_cli.watching import watch
 from specfleet_common.api.fleet import SpeculatorFleet
+from specfleet_common.commands.aggregator import store_location
 from specfleet_common.reaping import adopt_orphans
+from specfleet_common.wire.access import access_by_files
 from specfleet_common.wire.messages import FleetState
 
 SHARED_MEMORY = Path("/dev/shm")
@@ -70,10 +73,12 @@ def run_fleet(
         guard.watch_directory(place.shm_directory)
         try:
             make_directories(todo)
+            write_files(todo)
             return asyncio.run(Run(todo, out, console).run(guard, inherited(environment)))
         finally:
             guard.finish()
-            (out / FILE_NAME).unlink(missing_ok=True)
+            for file in (out / FILE_NAME, todo.token_file):
+                file.unlink(missing_ok=True)
 
 
 class Run:
@@ -113,7 +118,10 @@ class Run:
         told = asyncio.create_task(told_to_stop.wait())
         showing = asyncio.create_task(self._keep_showing())
         reaping = asyncio.create_task(_keep_reaping(host.guard))
-        watching = asyncio.create_task(watch(self._plan.aggregator_address, self._take_fleet))
+        access = access_by_files(token_file=self._plan.token_file)
+        watching = asyncio.create_task(
+            watch(self._plan.aggregator_address, access, self._take_fleet)
+        )
         # Ends at a signal, at a process that was given up, or at a mistake of ours.
         done, _ = await asyncio.wait(
             (told, showing, reaping, watching, *kept.values()),

@@ -58,7 +58,8 @@ def headline(plan: FleetPlan, view: View) -> str:
         return f"{name}: {describe(view.processes.get(plan.aggregator.name), view)}"
     version = _version(view.fleet.base)
     deltas = f"{view.fleet.deltas} of {view.fleet.quorum} deltas"
-    trouble = f", store: {view.fleet.store_error}" if view.fleet.store_error else ""
+    troubles = {"store": view.fleet.store_error, "settings": view.fleet.settings_error}
+    trouble = "".join(f", {what}: {error}" for what, error in troubles.items() if error)
     return f"{name}: round {view.fleet.round}, {version}, {deltas}{trouble}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from specfleet_common.wire.access import Access
 from specfleet_common.wire.client import AggregatorClient, Unreachable
 from specfleet_common.wire.messages import FleetState
 
@@ -12,10 +13,10 @@ FIRST_PAUSE_SECONDS = 0.25
 LAST_PAUSE_SECONDS = 4.0
 
 
-async def watch(address: str, report: Callable[[FleetState], None]) -> None:
+async def watch(address: str, access: Access, report: Callable[[FleetState], None]) -> None:
     """Report every state the aggregator at `address` tells; connects again when it was away."""
     pause = FIRST_PAUSE_SECONDS
-    async with AggregatorClient(address) as client:
+    async with AggregatorClient(address, access) as client:
         while True:
             try:
                 async for state in client.watch_state():

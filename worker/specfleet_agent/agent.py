@@ -19,6 +19,7 @@ from specfleet_agent.delivering import Delivery
 from specfleet_agent.instruments import Instruments, Mirror, Reading
 from specfleet_agent.link import Link
 from specfleet_agent.loops import Loops
+from specfleet_agent.memory import find_cgroup
 from specfleet_agent.observing import Observer
 from specfleet_agent.settings import Settings
 from specfleet_agent.situation import Worker
@@ -28,6 +29,7 @@ from specfleet_agent.trainer_process import TrainerProcess
 from specfleet_agent.volume import Volume
 from specfleet_common.files import write_file
 from specfleet_common.reaping import adopt_orphans, reap
+from specfleet_common.wire.access import access_by_files
 from specfleet_common.wire.client import AggregatorClient
 
 log = structlog.get_logger()
@@ -64,26 +66,33 @@ async def run(settings: Settings, environment: Mapping[str, str]) -> int:
         Limits(settings.trainer_memory_bytes, settings.trainer_silence_seconds),
         volume,
         instruments,
+        cgroup=find_cgroup(),
         clock=time.monotonic,
     )
     delivery = Delivery(worker, volume, observer, Bank(settings.shm_directory), instruments)
+    access = access_by_files(ca_file=settings.ca_file, token_file=settings.token_file)
+    client = AggregatorClient(settings.aggregator, access)
+    link = Link(
+        worker,
+        client,
+        volume,
+        observer,
+        instruments,
+        phase=supervisor.phase,
+        clock=time.monotonic,
+    )
     server, port = await http.serve(
-        settings.http_host, settings.http_port, stalled=loops.stalled, registry=registry
+        settings.http_host,
+        settings.http_port,
+        stalled=loops.stalled,
+        trouble=lambda: link.trouble,
+        registry=registry,
     )
     if settings.port_file is not None:
         write_file(settings.port_file, str(port).encode())
     log.info("agent_started", worker=worker.id, cohort=worker.cohort, http_port=port)
 
-    async with AggregatorClient(settings.aggregator) as client:
-        link = Link(
-            worker,
-            client,
-            volume,
-            observer,
-            instruments,
-            phase=supervisor.phase,
-            clock=time.monotonic,
-        )
+    async with client:
 
         async def read() -> float:
             seen = await observer.look()
@@ -93,7 +102,7 @@ async def run(settings: Settings, environment: Mapping[str, str]) -> int:
                 connected=link.connected,
                 trainer_running=supervisor.trainer.running,
                 trainer_parked=supervisor.trainer.parked,
-                trainer_resident_bytes=supervisor.resident_bytes,
+                trainer_memory_bytes=supervisor.memory.trainer_bytes,
             )
             return READING_SECONDS
 
@@ -146,6 +155,8 @@ def trainer_process(settings: Settings, environment: Mapping[str, str]) -> Train
             f"{prefix}MODEL": str(settings.model),
             f"{prefix}THREADS": str(settings.trainer_threads),
             f"{prefix}CORES": json.dumps(sorted(settings.trainer_cores)),
+            # Else torch would ask for a user's name, and write where nothing may be written.
+            "TORCHINDUCTOR_CACHE_DIR": str(settings.state_directory / "torch"),
             # Threads that wait for work must not spin on cores that the engine wants.
             "OMP_WAIT_POLICY": "PASSIVE",
             "KMP_BLOCKTIME": "0",

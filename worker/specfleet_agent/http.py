@@ -19,15 +19,21 @@ async def serve(
     port: int,
     *,
     stalled: Callable[[], tuple[str, ...]],
+    trouble: Callable[[], str],
     registry: CollectorRegistry,
 ) -> tuple[asyncio.Server, int]:
-    """Start the server and return it with the port that it got."""
+    """Start the server and return it with the port that it got.
+
+    `stalled` makes the agent unhealthy; `trouble` with the aggregator is only shown: a restart
+    would not end it.
+    """
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
-                writer.write(response(head, stalled=stalled(), registry=registry))
+                answer = response(head, stalled=stalled(), trouble=trouble(), registry=registry)
+                writer.write(answer)
                 await writer.drain()
         except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
             return  # A caller that says nothing sensible gets no answer.
@@ -38,7 +44,9 @@ async def serve(
     return server, server.sockets[0].getsockname()[1]
 
 
-def response(head: bytes, *, stalled: tuple[str, ...], registry: CollectorRegistry) -> bytes:
+def response(
+    head: bytes, *, stalled: tuple[str, ...], trouble: str, registry: CollectorRegistry
+) -> bytes:
     """Return the whole answer to a request that begins with `head`."""
     method, _, rest = head.partition(b" ")
     path = rest.partition(b" ")[0].partition(b"?")[0]
@@ -50,7 +58,7 @@ def response(head: bytes, *, stalled: tuple[str, ...], registry: CollectorRegist
         return _response("404 Not Found", b"expected /healthz or /metrics\n")
     if stalled:
         return _response("503 Service Unavailable", f"stalled: {', '.join(stalled)}\n".encode())
-    return _response("200 OK", b"ok\n")
+    return _response("200 OK", f"ok\naggregator: {trouble}\n".encode() if trouble else b"ok\n")
 
 
 def _response(status: str, body: bytes, kind: str = "text/plain; charset=utf-8") -> bytes:

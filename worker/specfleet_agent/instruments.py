@@ -32,7 +32,7 @@ class Reading:
     connected: bool = False
     trainer_running: bool = False
     trainer_parked: bool = False
-    trainer_resident_bytes: int = 0
+    trainer_memory_bytes: int = 0
 
 
 class Instruments:
@@ -63,7 +63,7 @@ def families(reading: Reading) -> Iterator[Family]:
     yield _gauge(metrics.AGENT_CONNECTED, float(reading.connected))
     yield _gauge(metrics.AGENT_TRAINER_RUNNING, float(reading.trainer_running))
     yield _gauge(metrics.AGENT_TRAINER_PARKED, float(reading.trainer_parked))
-    yield _gauge(metrics.AGENT_TRAINER_RESIDENT_BYTES, float(reading.trainer_resident_bytes))
+    yield _gauge(metrics.AGENT_TRAINER_MEMORY_BYTES, float(reading.trainer_memory_bytes))
     if reading.seen.answer is not None:
         yield _gauge(metrics.AGENT_ROUND, float(reading.seen.answer.round))
     if reading.held is not None:

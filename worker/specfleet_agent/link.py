@@ -32,7 +32,14 @@ from specfleet_agent.volume import Volume
 from specfleet_common.back_off import LAST_SECONDS, back_off_seconds
 from specfleet_common.exchange import delta_file, version_file
 from specfleet_common.lineage import Lineage, short
-from specfleet_common.wire.client import Held, PatchUnusable, Pulled, Refused, Unreachable
+from specfleet_common.wire.client import (
+    Held,
+    PatchUnusable,
+    Pulled,
+    Refused,
+    Unauthorized,
+    Unreachable,
+)
 from specfleet_common.wire.messages import (
     DeltaHeader,
     DeltaReply,
@@ -74,6 +81,8 @@ class Link:
         clock: Callable[[], float],
     ) -> None:
         self.connected = False
+        self.trouble = "the aggregator has not answered yet"
+        """Why the aggregator does not answer, empty while it does."""
         self.beat_soon = asyncio.Event()
         self.move_soon = asyncio.Event()
         self._worker = worker
@@ -106,6 +115,7 @@ class Link:
         if not self.connected:
             log.info("aggregator_answers", round=answer.round)
         self.connected = True
+        self.trouble = ""
         self._unanswered_beats = 0
         self._instruments.heartbeats.labels(result="ok").inc()
         self._observer.reply = Reply(seen.page.lineage.id, answer, asked_at)
@@ -115,12 +125,12 @@ class Link:
 
     def _unanswered(self, error: Unreachable | Refused) -> float:
         self._unanswered_beats += 1
+        result = _result(error)
+        self._instruments.heartbeats.labels(result=result).inc()
+        if not self.trouble.startswith(result):
+            log.warning("aggregator_does_not_answer", result=result, reason=str(error))
+        self.connected, self.trouble = False, f"{result}: {error}"
         refused = isinstance(error, Refused)
-        self._instruments.heartbeats.labels(result=_result(error)).inc()
-        if self.connected or self._unanswered_beats == 1:
-            event = "aggregator_refuses" if refused else "aggregator_unreachable"
-            log.warning(event, reason=str(error))
-        self.connected = False
         return LAST_SECONDS if refused else back_off_seconds(self._unanswered_beats)
 
     async def move(self) -> float:
@@ -231,4 +241,6 @@ _KINDS: dict[type[Transfer], str] = {PutStock: "put_stock", PushDelta: "push_del
 
 
 def _result(error: Unreachable | Refused) -> str:
-    return "refused" if isinstance(error, Refused) else "unreachable"
+    if isinstance(error, Refused):
+        return "refused"
+    return "unauthorized" if isinstance(error, Unauthorized) else "unreachable"

@@ -21,6 +21,10 @@ class Settings(BaseSettings):
 
     aggregator: Address
     """The aggregator's host:port."""
+    ca_file: Path | None = None
+    """Certificates, as PEM, one of which has signed the aggregator's; unset, no encryption."""
+    token_file: Path | None = None
+    """What proves to the aggregator who calls; both files are read again for every call."""
     worker_id: Name
     """Stays the same when the agent restarts: the pod's UID, or a random id of a local engine."""
     cohort: Name = "main"
@@ -46,7 +50,8 @@ class Settings(BaseSettings):
     trainer_cores: frozenset[NonNegativeInt] = frozenset()
     """CPU cores the trainer runs on; empty, on any."""
     trainer_memory_bytes: PositiveInt | None = None
-    """The trainer is killed above this much resident memory; unset, nobody watches it."""
+    """The trainer is killed above this much memory of its own, and when its container comes close
+    to its limit; unset, nobody watches."""
     engine_silence_seconds: PositiveFloat = 30.0
     """The engine counts as gone, and its lease ends, when its page has not changed for so long."""
     trainer_silence_seconds: PositiveFloat = 120.0

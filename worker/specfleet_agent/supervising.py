@@ -9,13 +9,13 @@ import structlog
 
 from specfleet_agent import supervision
 from specfleet_agent.instruments import Instruments
-from specfleet_agent.supervision import Kill, Limits, Start, Trainer
+from specfleet_agent.memory import Cgroup
+from specfleet_agent.supervision import Kill, Limits, Memory, Start, Trainer
 from specfleet_agent.trainer_process import TrainerProcess
 from specfleet_agent.volume import Volume
 
 log = structlog.get_logger()
 
-POLL_SECONDS = 0.1
 STOP_SECONDS = 5.0
 
 
@@ -29,14 +29,16 @@ class Supervisor:
         volume: Volume,
         instruments: Instruments,
         *,
+        cgroup: Cgroup | None,
         clock: Callable[[], float],
     ) -> None:
         self.trainer = Trainer()
-        self.resident_bytes = 0
+        self.memory = Memory()
         self._process = process
         self._limits = limits
         self._volume = volume
         self._instruments = instruments
+        self._cgroup = cgroup
         self._clock = clock
         self._stamp: int | None = None
         self._killed: Kill | None = None
@@ -51,7 +53,7 @@ class Supervisor:
         """Look after the trainer once; return the pause before the next look."""
         if self._process is not None:
             self._look_after(self._process)
-        return POLL_SECONDS
+        return supervision.look_again_seconds(self._limits, self.memory)
 
     def _look_after(self, process: TrainerProcess) -> None:
         now = self._clock()
@@ -61,16 +63,20 @@ class Supervisor:
         if self.trainer.running and stamp != self._stamp:
             self.trainer = supervision.heard(self.trainer, now=now)
         self._stamp = stamp
-        self.resident_bytes = process.resident_bytes() if self.trainer.running else 0
-        match supervision.next_action(
-            self.trainer, self._limits, resident_bytes=self.resident_bytes, now=now
-        ):
+        self.memory = self._memory(process) if self.trainer.running else Memory()
+        match supervision.next_action(self.trainer, self._limits, memory=self.memory, now=now):
             case Start():
                 self._start(process, now=now)
             case Kill() as kill if self._killed is None:
                 log.warning("trainer_killed", cause=kill.cause, reason=kill.reason)
                 self._killed = kill
                 process.kill()
+
+    def _memory(self, process: TrainerProcess) -> Memory:
+        left_bytes = None
+        if self._cgroup is not None and self._limits.memory_bytes is not None:
+            left_bytes = self._cgroup.left_bytes()
+        return Memory(process.memory_bytes(), left_bytes)
 
     def _start(self, process: TrainerProcess, *, now: float) -> None:
         self._killed = None

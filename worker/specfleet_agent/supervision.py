@@ -11,6 +11,11 @@ MAX_FAILURES = 10
 PARKED_SECONDS = 300.0
 HEALTHY_SECONDS = WINDOW_SECONDS / MAX_FAILURES
 """Lives longer than this can never add up to `MAX_FAILURES` in a window, so they clear the past."""
+RESERVE_BYTES = 64 << 20
+"""The container is kept this far from where the kernel would kill all that is in it."""
+FASTEST_GROWTH = 4 << 30
+"""Bytes per second that a process can fill memory with."""
+SHORTEST_LOOK_SECONDS, LONGEST_LOOK_SECONDS = 0.01, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +24,14 @@ class Limits:
 
     memory_bytes: int | None
     silence_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What the trainer holds, and what its container may still take; None without a limit."""
+
+    trainer_bytes: int = 0
+    container_left_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +92,44 @@ def ended(trainer: Trainer, reason: str, *, now: float) -> Trainer:
     )
 
 
-def next_action(trainer: Trainer, limits: Limits, *, resident_bytes: int, now: float) -> Action:
+def next_action(trainer: Trainer, limits: Limits, *, memory: Memory, now: float) -> Action:
     """Say what to do with the trainer, None for nothing."""
     if not trainer.running:
         return Start() if now >= trainer.start_at else None
-    if limits.memory_bytes is not None and resident_bytes > limits.memory_bytes:
-        used = f"uses {resident_bytes} bytes of memory, allowed are {limits.memory_bytes}"
-        return Kill("memory", used)
+    left = memory_left(limits, memory)
+    if left is not None and left < 0:
+        return Kill("memory", _too_much(limits, memory))
     last_sign = trainer.started_at if trainer.heard_at is None else trainer.heard_at
     if now - last_sign > limits.silence_seconds:
         return Kill("hang", f"no new report for {limits.silence_seconds:g} s")
     return None
+
+
+def memory_left(limits: Limits, memory: Memory) -> int | None:
+    """Return how much the trainer may still take, None when nobody watches its memory."""
+    if limits.memory_bytes is None:
+        return None
+    left = limits.memory_bytes - memory.trainer_bytes
+    if memory.container_left_bytes is None:
+        return left
+    return min(left, memory.container_left_bytes - RESERVE_BYTES)
+
+
+def look_again_seconds(limits: Limits, memory: Memory) -> float:
+    """Return how long the trainer may go unseen: not long enough to take what is left."""
+    left = memory_left(limits, memory)
+    if left is None:
+        return LONGEST_LOOK_SECONDS
+    return min(max(left / FASTEST_GROWTH, SHORTEST_LOOK_SECONDS), LONGEST_LOOK_SECONDS)
+
+
+def _too_much(limits: Limits, memory: Memory) -> str:
+    if limits.memory_bytes is not None and memory.trainer_bytes > limits.memory_bytes:
+        return f"uses {memory.trainer_bytes} bytes of memory, allowed are {limits.memory_bytes}"
+    return (
+        f"uses {memory.trainer_bytes} bytes of memory, and its container may take only "
+        f"{memory.container_left_bytes} more, expected at least {RESERVE_BYTES}"
+    )
 
 
 def phase(trainer: Trainer, reported: str | None) -> str:

@@ -6,9 +6,8 @@ import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+from specfleet_agent.memory import private_bytes
 
 
 class TrainerProcess:
@@ -38,15 +37,9 @@ class TrainerProcess:
             return None
         return f"signal {-status}" if status < 0 else f"exit status {status}"
 
-    def resident_bytes(self) -> int:
-        """Return the memory it occupies, 0 when it does not run."""
-        if self.handle is None:
-            return 0
-        try:
-            pages = Path(f"/proc/{self.handle.pid}/statm").read_text().split()[1]
-        except (FileNotFoundError, ProcessLookupError):
-            return 0
-        return int(pages) * _PAGE_BYTES
+    def memory_bytes(self) -> int:
+        """Return the memory that only its end would free, 0 when it does not run."""
+        return 0 if self.handle is None else private_bytes(self.handle.pid)
 
     def kill(self) -> None:
         """End it and its descendants at once."""

@@ -6,18 +6,12 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from specfleet_common.files import write_file
 from specfleet_common.shm.layout import Layout
-from specfleet_common.shm.names import RING_FILE, STOCK_FILE, page_file
-from specfleet_common.shm.pages import PageWriter
 from specfleet_engine import runner_v1
-from specfleet_engine.capturing import Capture
 from specfleet_engine.digests import target_digest
-from specfleet_engine.following import Following, FollowPolicy
 from specfleet_engine.layouts import find_layout
 from specfleet_engine.live import LiveDrafter, own_parameters
-from specfleet_engine.records import RingSink
-from specfleet_engine.session import Session
+from specfleet_engine.opening import open_session
 from specfleet_engine.settings import Settings
 
 log = logging.getLogger("vllm.specfleet")
@@ -47,41 +41,10 @@ def attach(worker: Any, settings: Settings) -> None:
         hidden_dtype=str(config.model_config.dtype).removeprefix("torch."),
         num_speculative_tokens=config.speculative_config.num_speculative_tokens,
     )
-    directory = settings.shm_directory
-    directory.mkdir(parents=True, exist_ok=True)
-    write_file(directory / STOCK_FILE, live.stock)
-    session = Session(
-        directory=directory,
-        layout=layout,
-        lineage=lineage,
-        live=live,
-        capture=_capture(settings, layout),
-        page=PageWriter.create(directory / page_file(worker.rank)),
-    )
+    session = open_session(settings, layout=layout, lineage=lineage, live=live, rank=worker.rank)
     runner_v1.observe(runner, session, session.fail)
     session.start()
     log.info("specfleet adapts this engine: lineage %s, %s", lineage.id, layout)
-
-
-def say_why(directory: Path, rank: int, error: Exception) -> None:
-    """Leave the reason why this engine is not adapted on the rank page, for the agent."""
-    directory.mkdir(parents=True, exist_ok=True)
-    page = PageWriter.create(directory / page_file(rank))
-    page.write({"adapting": False, "reason": f"{type(error).__name__}: {error}"})
-
-
-def _capture(settings: Settings, layout: Layout) -> Capture | None:
-    if not settings.capture:
-        return None
-    policy = FollowPolicy(
-        fleet=settings.fleet,
-        follow_requests=settings.follow_requests,
-        max_tokens=settings.max_tokens,
-        holdout_percent=settings.holdout_percent,
-        key_tokens=settings.key_tokens,
-    )
-    ring = RingSink.create(settings.shm_directory / RING_FILE, layout, settings.ring_bytes)
-    return Capture(Following(policy), ring)
 
 
 def _model_folder(model_config: Any) -> Path:

@@ -1,11 +1,9 @@
-"""Digests of a target's checkpoint and of live parameters."""
+"""Digests of a target's checkpoint and of live parameters; only the latter needs torch."""
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-
-import torch
 
 from specfleet_engine.layouts import Parameters
 
@@ -42,6 +40,8 @@ def target_digest(model: Path) -> str:
 
 def fingerprint(parameters: Parameters) -> str:
     """Return the SHA-256 of the names and bytes of live or staged parameters."""
+    import torch
+
     digest = hashlib.sha256()
     for name in sorted(parameters):
         value = parameters[name].detach()

@@ -49,13 +49,14 @@ def _hook_loading(worker: Any, settings: Settings) -> None:
     def load_model_and_attach(*args: Any, **kwargs: Any) -> None:
         with _plain_drafter_linears(runner):
             load_model(*args, **kwargs)
-        from specfleet_engine.attaching import attach, say_why
+        from specfleet_engine.attaching import attach
+        from specfleet_engine.opening import say_why
 
         try:
             attach(worker, settings)
         except Exception as error:  # noqa: BLE001 - an engine that cannot adapt must still serve
             log.error("specfleet does not adapt this engine, it serves on without: %s", error)
-            say_why(settings.shm_directory, worker.rank, error)
+            say_why(settings, worker.rank, error)
 
     runner.load_model = load_model_and_attach
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Generic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,8 @@ from specfleet_common.tensors import TensorError
 from specfleet_engine.capturing import Capture
 from specfleet_engine.counters import Counters
 from specfleet_engine.layouts import LayoutError
-from specfleet_engine.live import LiveDrafter, Staged
 from specfleet_engine.step import Scheduled, Verified
+from specfleet_engine.swapping import StagedT, Weights
 
 log = logging.getLogger("vllm.specfleet")
 
@@ -38,15 +39,15 @@ CHECK_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
+class _Ready(Generic[StagedT]):
     """Weights that may go live, the name their counters get, and their place in the bank."""
 
-    staged: Staged
+    staged: StagedT
     name: str
     sequence: int
 
 
-class Session:
+class Session(Generic[StagedT]):
     """The observer of one model runner."""
 
     def __init__(
@@ -55,7 +56,7 @@ class Session:
         directory: Path,
         layout: Layout,
         lineage: Lineage,
-        live: LiveDrafter,
+        live: Weights[StagedT],
         capture: Capture | None,
         page: PageWriter,
     ) -> None:
@@ -73,7 +74,7 @@ class Session:
         self._in_step = False
         self._began = 0.0
         self._scheduled: Scheduled | None = None
-        self._staged: _Ready | None = None
+        self._staged: _Ready[StagedT] | None = None
         self._applying = False
         self._drafter = STOCK
         self._swaps = 0
@@ -91,6 +92,11 @@ class Session:
         """Start the thread that reads the bank and writes the page; it ends with the process."""
         self._write_page()
         threading.Thread(target=self._run, name="specfleet", daemon=True).start()
+
+    @property
+    def drafter(self) -> str:
+        """Return the name under which the live weights are counted."""
+        return self._drafter
 
     # Steps: called by the runner's thread.
 

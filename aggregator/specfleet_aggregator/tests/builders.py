@@ -13,6 +13,8 @@ from specfleet_aggregator.fleet import Policy
 from specfleet_aggregator.round import RoundPolicy
 from specfleet_aggregator.server import running
 from specfleet_aggregator.settings import Settings
+from specfleet_common.api.testing import LEARNING_FIELDS, learning
+from specfleet_common.files import write_file
 from specfleet_common.lineage import Lineage, shapes_digest
 from specfleet_common.store.base import Store
 from specfleet_common.store.opening import open_store
@@ -51,6 +53,7 @@ STOCK_DIGEST = content_digest(STOCK_BYTES)
 def policy(*, minimum: int = 1, percent: int = 60, max_round_seconds: float = 100.0) -> Policy:
     return Policy(
         fleet="fleet",
+        generation=1,
         round=RoundPolicy(minimum, percent, max_round_seconds),
         orders=ORDERS,
         lease_seconds=10.0,
@@ -96,15 +99,23 @@ def header(
 
 
 def settings(directory: Path, **changes: object) -> Settings:
+    """Return settings with some fields changed; those of learning are written to their file."""
+    learn = {name: value for name, value in changes.items() if name in LEARNING_FIELDS}
+    file = directory / "settings.json"
+    write_settings(file, **learn)
     values: dict[str, object] = {
         "fleet": "fleet",
+        "settings_file": file,
         "store_directory": directory / "store",
         "spool_directory": directory,
-        "heartbeat_seconds": 0.1,
-        "outer_learning_rate": 1.0,
-        "outer_momentum": 0.0,
     }
-    return Settings.model_validate(values | changes)
+    return Settings.model_validate(values | {n: v for n, v in changes.items() if n not in learn})
+
+
+def write_settings(file: Path, **changes: object) -> None:
+    """Write a settings file for quick tests."""
+    quick = {"heartbeat_seconds": 0.1, "outer_learning_rate": 1.0, "outer_momentum": 0.0}
+    write_file(file, learning(**{**quick, **changes}).to_json().encode())
 
 
 @asynccontextmanager

@@ -248,6 +248,7 @@ async def test_a_patch_for_a_file_that_is_not_what_it_was_is_unusable(tmp_path: 
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "delta",
         "held",
+        "settings.json",
         "store",
         "w-stock",
     ]

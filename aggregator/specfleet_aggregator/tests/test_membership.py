@@ -24,8 +24,8 @@ def after(*beats: tuple[str, float]) -> Members:
 def test_a_lease_ends_when_the_worker_is_silent() -> None:
     members = after(("a", 0.0), ("b", 5.0))
 
-    assert live(members, now=9.9) == {"a", "b"}
-    assert live(members, now=10.0) == {"b"}
+    assert live(members, now=9.9, lease_seconds=LEASE_SECONDS) == {"a", "b"}
+    assert live(members, now=10.0, lease_seconds=LEASE_SECONDS) == {"b"}
 
 
 def test_a_worker_that_was_silent_for_ten_leases_is_forgotten() -> None:
@@ -38,7 +38,9 @@ def test_a_worker_that_was_silent_for_ten_leases_is_forgotten() -> None:
 
 
 def test_a_worker_that_leaves_is_not_live() -> None:
-    assert live(without(after(("a", 0.0), ("b", 0.0)), "a"), now=1.0) == {"b"}
+    assert live(
+        without(after(("a", 0.0), ("b", 0.0)), "a"), now=1.0, lease_seconds=LEASE_SECONDS
+    ) == {"b"}
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_who_can_hand_in_a_delta(trains: bool, phase: str, counts: bool) -> None
         {}, beat("a", trains=trains, trainer=trainer), now=0.0, lease_seconds=LEASE_SECONDS
     )
 
-    assert (training(members, now=1.0) == {"a"}) is counts
+    assert (training(members, now=1.0, lease_seconds=LEASE_SECONDS) == {"a"}) is counts
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 50)), min_size=1))
@@ -72,4 +74,4 @@ def test_a_worker_is_live_exactly_while_its_newest_lease_runs(
     members = after(*beats)
 
     expected = {worker for worker, at in newest.items() if at + LEASE_SECONDS > now}
-    assert live(members, now=now) == expected
+    assert live(members, now=now, lease_seconds=LEASE_SECONDS) == expected

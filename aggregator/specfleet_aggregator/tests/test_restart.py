@@ -12,7 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from specfleet_aggregator.tests.builders import FakeWorker, at_version, drafter, joined
+from specfleet_aggregator.tests.builders import (
+    FakeWorker,
+    at_version,
+    drafter,
+    joined,
+    write_settings,
+)
 from specfleet_common.store.location import DirectoryLocation, Location
 from specfleet_common.store.testing import ENVIRONMENT, Server
 from specfleet_common.store.tests.proxy import proxy
@@ -30,12 +36,14 @@ def process(
     """Run an aggregator that needs both of two workers; killed when the block ends."""
     port_file = directory / "port"
     port_file.unlink(missing_ok=True)
+    file = directory / "settings.json"
+    write_settings(file, quorum_minimum=2)
     environment = {
         **os.environ,
         **store_settings(location or DirectoryLocation(path=directory / "store")),
         "SPECFLEET_AGGREGATOR_FLEET": "fleet",
+        "SPECFLEET_AGGREGATOR_SETTINGS_FILE": str(file),
         "SPECFLEET_AGGREGATOR_PORT_FILE": str(port_file),
-        "SPECFLEET_AGGREGATOR_QUORUM_MINIMUM": "2",
     }
     with subprocess.Popen([sys.executable, "-m", "specfleet_aggregator"], env=environment) as child:
         try:
@@ -109,6 +117,7 @@ def test_the_store_of_another_fleet_ends_the_process_with_a_sentence(tmp_path: P
         **os.environ,
         "SPECFLEET_AGGREGATOR_FLEET": "other",
         "SPECFLEET_AGGREGATOR_STORE_DIRECTORY": str(tmp_path / "store"),
+        "SPECFLEET_AGGREGATOR_SETTINGS_FILE": str(tmp_path / "settings.json"),
     }
 
     result = subprocess.run(
@@ -125,14 +134,23 @@ def test_the_store_of_another_fleet_ends_the_process_with_a_sentence(tmp_path: P
     assert "Traceback" not in result.stderr
 
 
-def test_a_store_that_overwrites_ends_the_process_with_a_sentence(s3: Server) -> None:
+def test_a_store_that_overwrites_ends_the_process_with_a_sentence(
+    s3: Server, tmp_path: Path
+) -> None:
+    file = tmp_path / "settings.json"
+    write_settings(file)
     with proxy(s3.endpoint) as between:
         between.ignores_conditions = True
         location = s3.location("overwriting", endpoint=between.endpoint)
 
         result = subprocess.run(
             [sys.executable, "-m", "specfleet_aggregator"],
-            env={**os.environ, **store_settings(location), "SPECFLEET_AGGREGATOR_FLEET": "fleet"},
+            env={
+                **os.environ,
+                **store_settings(location),
+                "SPECFLEET_AGGREGATOR_FLEET": "fleet",
+                "SPECFLEET_AGGREGATOR_SETTINGS_FILE": str(file),
+            },
             capture_output=True,
             text=True,
             timeout=60,

@@ -6,7 +6,12 @@ name, so all of these are recognised. Whether the remaining arguments are right 
 
 from __future__ import annotations
 
-_ONE_PROCESS = "this version runs every engine as one process on one device"
+from typing import Any
+
+from specfleet_common.api.rules import rule
+
+_ONE_PROCESS = "this version runs every engine in one pod, on its GPUs by tensor parallelism"
+_GPUS = "it is the number of GPUs in spec.engine.resources.limits"
 _ADDRESS = "specfleet chooses the address of every engine"
 _DRAFTER = "set spec.drafter"
 
@@ -28,10 +33,11 @@ _OWNED = {
     "--spec-model": _DRAFTER,
     "--spec-tokens": _DRAFTER,
     "--worker-extension-cls": "specfleet's plugin may need it",
+    "--shutdown-timeout": "it follows from spec.engine.drainSeconds in a cluster",
     "--config": "write the arguments themselves into spec.engine.args",
     "--api-server-count": _ONE_PROCESS,
-    "--tensor-parallel-size": _ONE_PROCESS,
-    "-tp": _ONE_PROCESS,
+    "--tensor-parallel-size": _GPUS,
+    "-tp": _GPUS,
     "--pipeline-parallel-size": _ONE_PROCESS,
     "-pp": _ONE_PROCESS,
     "--decode-context-parallel-size": _ONE_PROCESS,
@@ -73,6 +79,49 @@ def variable_refusal(name: str) -> str | None:
         return f"{name} is set by specfleet: names that start with SPECFLEET_ are its own"
     owner = _OWNED_VARIABLES.get(name)
     return None if owner is None else f"{name} is set by specfleet: {owner}"
+
+
+def argument_rules() -> list[dict[str, Any]]:
+    """Return what `argument_refusal` says as rules of one argument, one for each owner."""
+    spaces = r"[\x{09}-\x{0d}\x{1c}-\x{20}\x{85}\p{Z}]"
+    one_each = rule(
+        f"!self.matches(r'^-[^=]*{spaces}')",
+        "an argument has a space in its name, write one argument per list item",
+    )
+    name = "self.split('=')[0].split('.')[0].replace('_', '-')"
+    written = [one_each]
+    for owner in dict.fromkeys(_OWNED.values()):
+        names = [owned for owned, its_owner in _OWNED.items() if its_owner == owner]
+        beginnings = [begin for begin, its_owner in _OWNED_BEGINNINGS.items() if its_owner == owner]
+        refused = (
+            f"name in {names} || "
+            f"(name.size() >= {_SHORTEST_BEGINNING} && name.startsWith('--') && "
+            f"{names}.exists(owned, owned.startsWith(name)))"
+        )
+        if beginnings:
+            refused += f" || {beginnings}.exists(begin, name.startsWith(begin))"
+        written.append(
+            rule(
+                f"!self.startsWith('-') || ![{name}].exists(name, {refused})",
+                f"{', '.join(names)}: set by specfleet: {owner}",
+                says=f'{name} + " is set by specfleet: {owner}"',
+            )
+        )
+    return written
+
+
+def variable_rules() -> list[dict[str, Any]]:
+    """Return what `variable_refusal` says as rules of one name."""
+    return [
+        rule(
+            "!self.startsWith('SPECFLEET_')",
+            "names that start with SPECFLEET_ are set by specfleet",
+        ),
+        *(
+            rule(f"self != '{name}'", f"{name} is set by specfleet: {owner}")
+            for name, owner in _OWNED_VARIABLES.items()
+        ),
+    ]
 
 
 def _owner(name: str) -> str | None:

@@ -6,28 +6,37 @@ is here, so a field that is accepted is a field that works.
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Annotated, Literal, Self
+from enum import StrEnum
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import Discriminator, Field, StringConstraints, Tag, field_validator
+from pydantic import ConfigDict, Field, field_validator
 from pydantic.functional_validators import model_validator
 
-from specfleet_common.api.engine_options import argument_refusal, variable_refusal
+from specfleet_common.api.aggregation import Aggregation
+from specfleet_common.api.engine import Engine
+from specfleet_common.api.networks import NetworkPolicy
+from specfleet_common.api.pods import Resources
+from specfleet_common.api.quantities import amount, at_least
+from specfleet_common.api.references import Image
 from specfleet_common.api.resource import Resource
+from specfleet_common.api.rules import check_told_apart, keyed_by, rule, rules
 from specfleet_common.api.store import Store
+from specfleet_common.api.target import Target
 from specfleet_common.api.values import (
-    Fraction,
     Name,
-    Percent,
+    Namespace,
     PositiveDecimal,
-    Seconds,
     Serve,
     SmallFraction,
-    Text,
 )
-from specfleet_common.codecs.codec import Codec
 
-MAIN_COHORT = "main"
+MAIN_COHORT: Final = "main"
+AGENT_MEMORY: Final = "256Mi"
+"""Of a trainer's memory limit, what its agent keeps for itself."""
+
+_AGGREGATOR = "aggregator"
+_SMALLEST_TRAINER = "512Mi"
+_ONE_WEIGHTING = "depthWeights are for the depthWeighting Fixed, remove one of the two"
 
 Replicas = Annotated[int, Field(ge=0, le=256)]
 
@@ -36,26 +45,12 @@ class Metadata(Resource):
     """What names the fleet."""
 
     name: Name = Field(description="Name of the fleet.")
-    namespace: Name = Field(
+    namespace: Namespace = Field(
         default="default", description="Namespace of the fleet; part of its keys in an S3 store."
     )
-
-
-class Target(Resource):
-    """The model that is served."""
-
-    model: Text = Field(
-        description="Directory with config.json, tokenizer and safetensors files of the model; "
-        "relative to the manifest."
-    )
-    served_model_name: Text | None = Field(
-        default=None, description="Model name in the API; the fleet's name when absent."
-    )
-    max_model_len: Annotated[int, Field(ge=16, le=1 << 24)] | None = Field(
-        default=None, description="Longest prompt plus output in tokens; the model's when absent."
-    )
-    dtype: Literal["float32", "bfloat16"] | None = Field(
-        default=None, description="Type of the weights while serving; the model's when absent."
+    labels: dict[str, str] = Field(default={}, description="Labels of the object in a cluster.")
+    annotations: dict[str, str] = Field(
+        default={}, description="Annotations of the object in a cluster."
     )
 
 
@@ -71,7 +66,19 @@ class Drafter(Resource):
 class Cohort(Resource):
     """Engines that train and serve alike."""
 
-    name: Name = Field(description=f"Name of the cohort; {MAIN_COHORT!r} is the top-level one.")
+    name: Name = Field(
+        description=f"Name of the cohort; {MAIN_COHORT!r} is the top-level one.",
+        json_schema_extra=rules(
+            rule(
+                f"self != '{MAIN_COHORT}'",
+                f"{MAIN_COHORT!r} is the cohort of spec.replicas, choose another name",
+            ),
+            rule(
+                f"self != '{_AGGREGATOR}'",
+                f"{_AGGREGATOR!r} is the fleet's aggregator, choose another name",
+            ),
+        ),
+    )
     replicas: Replicas = Field(default=1, description="Engines of this cohort.")
     train: bool = Field(default=False, description="Train on the traffic of these engines.")
     serve: Serve = Field(
@@ -79,44 +86,6 @@ class Cohort(Resource):
         description="Stock: the drafter as shipped. Stable: the promoted version. Local: the "
         "engine's own newest weights, reset by every new version.",
     )
-
-
-class EngineVariable(Resource):
-    """One environment variable of the engine."""
-
-    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] = Field(
-        description="Name of the variable."
-    )
-    value: str = Field(description="Value of the variable.")
-
-    @field_validator("name")
-    @classmethod
-    def _is_the_users(cls, name: str) -> str:
-        if refusal := variable_refusal(name):
-            raise ValueError(refusal)
-        return name
-
-
-EngineArgument = Annotated[str, StringConstraints(min_length=1, max_length=65_536)]
-
-
-class Engine(Resource):
-    """How the engines are started."""
-
-    args: tuple[EngineArgument, ...] = Field(
-        default=(), description="More arguments of vLLM's OpenAI server, one per item."
-    )
-    env: tuple[EngineVariable, ...] = Field(
-        default=(), description="Environment variables of the engine."
-    )
-
-    @field_validator("args")
-    @classmethod
-    def _are_the_users(cls, args: tuple[str, ...]) -> tuple[str, ...]:
-        for argument in args:
-            if refusal := argument_refusal(argument):
-                raise ValueError(refusal)
-        return args
 
 
 class Capture(Resource):
@@ -138,26 +107,39 @@ class Capture(Resource):
     )
 
 
-# Tags in angle brackets are left out of messages.
-DepthWeights = Annotated[
-    Annotated[Literal["DPACE"], Tag("<word>")]
-    | Annotated[tuple[PositiveDecimal, ...], Tag("<list>")],
-    Discriminator(lambda value: "<word>" if isinstance(value, str) else "<list>"),
-]
+class DepthWeighting(StrEnum):
+    """How the losses of the drafted tokens are weighed."""
+
+    FIXED = "Fixed"
+    DPACE = "DPACE"
 
 
 class Trainer(Resource):
     """How the drafter is trained beside each training engine."""
 
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "!has(self.depthWeights) || self.depthWeighting == 'Fixed'",
+                _ONE_WEIGHTING,
+                field=".depthWeights",
+            )
+        )
+    )
+
     capture: Capture = Field(default=Capture(), description="What the engines record.")
     learning_rate: SmallFraction = Field(
         default="0.0001", description="Learning rate of the local AdamW steps, in quotes."
     )
-    depth_weights: DepthWeights | None = Field(
+    depth_weighting: DepthWeighting = Field(
+        default=DepthWeighting.FIXED,
+        description="How the losses of the drafted tokens are weighed. Fixed: by depthWeights. "
+        "DPACE: by how likely the tokens before each are accepted now.",
+    )
+    depth_weights: Annotated[tuple[PositiveDecimal, ...], Field(max_length=8)] | None = Field(
         default=None,
         description="Weight of the loss of each drafted token, in quotes, one per speculative "
-        "token; each 0.8 of the one before when absent. DPACE: by how likely the tokens before "
-        "it are accepted now.",
+        "token; each 0.8 of the one before when absent. Only with the depthWeighting Fixed.",
     )
     rows_per_step: Annotated[int, Field(ge=1, le=1 << 20)] = Field(
         default=1024, description="Tokens in one training step."
@@ -170,52 +152,52 @@ class Trainer(Resource):
     threads: Annotated[int, Field(ge=1, le=1024)] = Field(
         default=1, description="CPU threads of each trainer."
     )
-
-
-class Quorum(Resource):
-    """How many deltas close a round."""
-
-    minimum: Annotated[int, Field(ge=1, le=256)] = Field(
-        default=1, description="Deltas that a round always needs."
+    resources: Resources = Field(
+        default=Resources(),
+        description="Resources of the container of agent and trainer, in a cluster. The agent "
+        f"stops a trainer that takes more memory than the limit less {AGENT_MEMORY}.",
+        json_schema_extra=rules(
+            rule(
+                "!has(self.limits) || !('memory' in self.limits) || "
+                + at_least("self.limits['memory']", _SMALLEST_TRAINER),
+                f"give agent and trainer a memory limit of at least {_SMALLEST_TRAINER}, or none",
+                field=".limits",
+            )
+        ),
     )
-    percent: Percent = Field(
-        default=60, description="Share of live training workers that a round waits for."
+    image: Image | None = Field(
+        default=None,
+        description="Image with agent and trainer, in a cluster; the operator's when absent.",
     )
 
+    @field_validator("resources")
+    @classmethod
+    def _has_memory_besides_the_agent(cls, resources: Resources) -> Resources:
+        memory = resources.limits.get("memory")
+        if memory is not None and amount(memory) < amount(_SMALLEST_TRAINER):
+            raise ValueError(f"limits.memory is {memory}, expected at least {_SMALLEST_TRAINER}")
+        return resources
 
-class Outer(Resource):
-    """The outer Nesterov step; learning rate 1 and momentum 0 is federated averaging."""
-
-    learning_rate: PositiveDecimal = Field(
-        default="0.7", description="Outer learning rate, in quotes."
-    )
-    momentum: Fraction = Field(default="0.9", description="Outer momentum, in quotes.")
-
-
-class Aggregation(Resource):
-    """How local training becomes global versions."""
-
-    local_steps: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
-        default=100, description="Training steps of a worker in one round."
-    )
-    quorum: Quorum = Field(default=Quorum(), description="When a round may close.")
-    lease_seconds: Seconds = Field(
-        default=120, description="Silence after which a worker counts as gone."
-    )
-    max_round_seconds: Seconds = Field(
-        default=900, description="After this long the minimum of the quorum is enough."
-    )
-    outer: Outer = Field(default=Outer(), description="The step from one version to the next.")
-    codec: Codec = Field(
-        default=Codec.FLOAT32,
-        description="How workers send what they have learned. Float32: as it is, 4 bytes per "
-        "weight. BFloat16: about 1.4. Int8: about 1. Ternary: about 0.15; what it rounds away is "
-        "sent with the next round.",
-    )
+    @model_validator(mode="after")
+    def _weighs_in_one_way(self) -> Self:
+        if self.depth_weighting == DepthWeighting.DPACE and self.depth_weights is not None:
+            raise ValueError(_ONE_WEIGHTING)
+        return self
 
 
 class FleetSpec(Resource):
     """What the fleet should be."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "!has(self.trainer.depthWeights) || "
+                "self.trainer.depthWeights.size() == self.drafter.numSpeculativeTokens",
+                "give as many depthWeights as drafter.numSpeculativeTokens",
+                field=".trainer.depthWeights",
+            )
+        )
+    )
 
     target: Target = Field(description="The model that is served.")
     drafter: Drafter = Field(description="The head that drafts for it.")
@@ -224,30 +206,34 @@ class FleetSpec(Resource):
         default=Serve.STABLE, description=f"What the cohort {MAIN_COHORT!r} serves."
     )
     train: bool = Field(default=True, description=f"Whether the cohort {MAIN_COHORT!r} trains.")
-    cohorts: tuple[Cohort, ...] = Field(default=(), description="More cohorts.")
+    cohorts: Annotated[tuple[Cohort, ...], Field(max_length=16)] = Field(
+        default=(), description="More cohorts.", json_schema_extra=keyed_by("name")
+    )
     engine: Engine = Field(default=Engine(), description="How the engines are started.")
     trainer: Trainer = Field(default=Trainer(), description="How drafters are trained.")
     aggregation: Aggregation = Field(
         default=Aggregation(), description="How local training becomes global versions."
     )
     store: Store = Field(description="Where versions and the ledger live.")
+    network_policy: NetworkPolicy = Field(
+        default=NetworkPolicy(), description="Who may talk with the fleet's pods, in a cluster."
+    )
 
     @field_validator("cohorts")
     @classmethod
     def _have_names_of_their_own(cls, cohorts: tuple[Cohort, ...]) -> tuple[Cohort, ...]:
-        counts = Counter(cohort.name for cohort in cohorts)
-        counts[MAIN_COHORT] += 1
-        for name, count in counts.items():
-            if count > 1 and name == MAIN_COHORT:
-                raise ValueError(f"{name!r} is the top-level cohort, expected another name")
-            if count > 1:
-                raise ValueError(f"{count} cohorts are named {name!r}, expected different names")
+        names = [cohort.name for cohort in cohorts]
+        check_told_apart(names)
+        if MAIN_COHORT in names:
+            raise ValueError(f"{MAIN_COHORT!r} is the top-level cohort, expected another name")
+        if _AGGREGATOR in names:
+            raise ValueError(f"{_AGGREGATOR!r} is the fleet's aggregator, expected another name")
         return cohorts
 
     @model_validator(mode="after")
     def _weighs_every_depth(self) -> Self:
         weights, depths = self.trainer.depth_weights, self.drafter.num_speculative_tokens
-        if isinstance(weights, tuple) and len(weights) != depths:
+        if weights is not None and len(weights) != depths:
             raise ValueError(
                 f"trainer.depthWeights has {len(weights)} weights, "
                 f"expected {depths} as in drafter.numSpeculativeTokens"

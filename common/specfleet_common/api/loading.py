@@ -6,17 +6,17 @@ Paths in the result are absolute. Whether they exist is for whoever uses them to
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from specfleet_common.api.fleet import SpeculatorFleet
+from specfleet_common.api.mistakes import sentences, shown
 from specfleet_common.api.store import Store
-
-_LONGEST_VALUE = 80
+from specfleet_common.api.target import Target
 
 
 class ManifestError(ValueError):
@@ -44,7 +44,8 @@ def load_fleet(path: Path) -> SpeculatorFleet:
     fleet = parse_fleet(_read(path), source=str(path))
     folder = path.absolute().parent
     spec = fleet.spec
-    target = spec.target.model_copy(update={"model": _absolute(spec.target.model, folder)})
+    model = _absolute(spec.target.model, _source(spec.target, folder))
+    target = spec.target.model_copy(update={"model": model})
     store = _with_absolute_paths(spec.store, folder)
     return fleet.model_copy(
         update={"spec": spec.model_copy(update={"target": target, "store": store})}
@@ -59,14 +60,14 @@ def parse_fleet(text: str, *, source: str) -> SpeculatorFleet:
         raise ManifestError(f"{source}: not YAML: {error}") from error
     if not isinstance(document, dict):
         raise ManifestError(
-            f"{source}: is {_shown(document)}, expected a mapping with apiVersion, kind, metadata"
+            f"{source}: is {shown(document)}, expected a mapping with apiVersion, kind, metadata"
             " and spec"
         )
     try:
         # Through JSON, because strict pydantic takes a list for a tuple only from JSON.
         return SpeculatorFleet.model_validate_json(json.dumps(document, default=str))
     except ValidationError as error:
-        lines = [f"{source}: {_sentence(mistake)}" for mistake in error.errors()]
+        lines = [f"{source}: {line}" for line in sentences(error, SpeculatorFleet)]
         raise ManifestError("\n".join(lines)) from error
 
 
@@ -75,6 +76,13 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ManifestError(f"{path}: cannot be read: {error}") from error
+
+
+def _source(target: Target, folder: Path) -> Path:
+    """Return what the path of the model is relative to; a claim has no place on this machine."""
+    if target.source is None or target.source.host_path is None:
+        return folder
+    return Path(target.source.host_path.path)
 
 
 def _with_absolute_paths(store: Store, folder: Path) -> Store:
@@ -91,49 +99,3 @@ def _with_absolute_paths(store: Store, folder: Path) -> Store:
 
 def _absolute(path: str, folder: Path) -> str:
     return str((folder / Path(path).expanduser()).resolve())
-
-
-def _sentence(mistake: Any) -> str:
-    location: tuple[str | int, ...] = mistake["loc"]
-    field, value = _dotted(location), _shown(mistake["input"])
-    if mistake["type"] == "extra_forbidden":
-        known = ", ".join(_fields_at(SpeculatorFleet, location[:-1]))
-        return f"{field}: unknown field, expected one of {known}"
-    if mistake["type"] == "missing":
-        return f"{field}: is missing, expected a value"
-    if mistake["type"] == "value_error":
-        return f"{field}: {mistake['ctx']['error']}"
-    expected = (
-        mistake["msg"]
-        .replace("Input should be", "expected")
-        .replace("String should", "expected text to")
-    )
-    return f"{field}: is {value}, {expected}"
-
-
-def _dotted(location: Sequence[str | int]) -> str:
-    """Return the path of a field; parts in angle brackets name a choice and are no fields."""
-    path = ""
-    for part in location:
-        if not str(part).startswith("<"):
-            path += f"[{part}]" if isinstance(part, int) else f".{part}"
-    return path.removeprefix(".")
-
-
-def _shown(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
-
-
-def _fields_at(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
-    for part in location:
-        if isinstance(part, str):
-            field = next(f for f in model.model_fields.values() if f.alias == part)
-            model = _model_in(field.annotation) or model
-    return [str(field.alias) for field in model.model_fields.values()]
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((found for part in get_args(annotation) if (found := _model_in(part))), None)

@@ -17,27 +17,38 @@ def _in_quotes(value: object) -> object:
     return value
 
 
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$")]
+Name = Annotated[
+    str, StringConstraints(max_length=40, pattern=r"^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$")
+]
 """Names become parts of file names, labels and worker identities."""
+
+Namespace = Annotated[
+    str, StringConstraints(max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")
+]
+"""A namespace of Kubernetes."""
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
 
 SmallFraction = Annotated[
     str,
+    StringConstraints(max_length=32, pattern=r"^0\.[0-9]{0,11}[1-9][0-9]{0,11}$"),
     BeforeValidator(_in_quotes),
-    StringConstraints(pattern=r"^0\.[0-9]{0,11}[1-9][0-9]{0,11}$"),
 ]
 """A decimal above 0 and below 1."""
 
 Fraction = Annotated[
-    str, BeforeValidator(_in_quotes), StringConstraints(pattern=r"^0(\.[0-9]{1,12})?$")
+    str,
+    StringConstraints(max_length=32, pattern=r"^0(\.[0-9]{1,12})?$"),
+    BeforeValidator(_in_quotes),
 ]
 """A decimal from 0 to below 1."""
 
 PositiveDecimal = Annotated[
     str,
+    StringConstraints(
+        max_length=32, pattern=r"^(0\.[0-9]{0,11}[1-9][0-9]{0,11}|[1-9](\.[0-9]{1,12})?)$"
+    ),
     BeforeValidator(_in_quotes),
-    StringConstraints(pattern=r"^(0\.[0-9]{0,11}[1-9][0-9]{0,11}|[1-9](\.[0-9]{1,12})?)$"),
 ]
 """A decimal above 0 and below 10."""
 

@@ -6,6 +6,8 @@ RING_FILE = "capture.ring"
 BANK_FILE = "weights.bank"
 STOCK_FILE = "stock.safetensors"
 """The drafter as the engine was started with; not shared memory, but written beside it."""
+DRAINING_FILE = "draining"
+"""While it is there, the engine keeps no connection alive: it is about to go."""
 
 
 def page_file(rank: int) -> str:

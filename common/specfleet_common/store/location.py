@@ -18,9 +18,11 @@ Endpoint = Annotated[
 ]
 """Scheme, host and port, without a path and without a user's name."""
 
-Bucket = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")]
+Bucket = Annotated[
+    str, StringConstraints(max_length=63, pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")
+]
 
-Region = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9-]{1,64}$")]
+Region = Annotated[str, StringConstraints(max_length=64, pattern=r"^[A-Za-z0-9-]{1,64}$")]
 
 Prefix = Annotated[
     str,
@@ -58,6 +60,9 @@ class S3Location(_Location):
     addressing: Addressing = Addressing.PATH
     ca_file: Path | None = None
     """Certificates to trust, as PEM; those of the machine when absent."""
+    credentials_directory: Path | None = None
+    """Has a file for each variable of the credentials, as a mounted Secret; the environment has
+    them when absent."""
 
 
 Location = DirectoryLocation | S3Location

@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import BinaryIO, TypeVar, cast
@@ -21,12 +20,15 @@ from xml.etree import ElementTree
 
 import urllib3
 from minio import Minio
+from minio.credentials.credentials import Credentials as MinioCredentials
+from minio.credentials.providers import Provider
 from minio.error import MinioException, S3Error, ServerError
 from urllib3.exceptions import HTTPError
 
 from specfleet_common.back_off import back_off_seconds
 from specfleet_common.files import mapped
 from specfleet_common.store.base import StoreError, names_of
+from specfleet_common.store.credentials import Credentials
 from specfleet_common.store.location import Addressing, S3Location
 from specfleet_common.store.s3_trouble import explain, is_passing
 
@@ -47,22 +49,16 @@ _OK, _CONFLICT, _PRECONDITION_FAILED = 200, 409, 412
 Answer = TypeVar("Answer")
 
 
-@dataclass(frozen=True, slots=True)
-class Credentials:
-    """Who the requests come from; nothing of it shows in a repr."""
-
-    access_key: str = field(repr=False)
-    secret_key: str = field(repr=False)
-    session_token: str | None = field(repr=False, default=None)
-
-
 class S3Store:
-    """Entries are objects below the location's prefix; may be used by several threads."""
+    """Entries are objects below the location's prefix; may be used by several threads.
+
+    `credentials` is asked for every request.
+    """
 
     def __init__(
         self,
         location: S3Location,
-        credentials: Credentials,
+        credentials: Callable[[], Credentials],
         *,
         spool_directory: Path | None = None,
         max_entry_bytes: int = MAX_ENTRY_BYTES,
@@ -83,9 +79,7 @@ class S3Store:
         endpoint = urlsplit(location.endpoint)
         self._client = Minio(
             endpoint.netloc,
-            access_key=credentials.access_key,
-            secret_key=credentials.secret_key,
-            session_token=credentials.session_token,
+            credentials=_Provider(credentials),
             secure=endpoint.scheme == "https",
             region=location.region,
             http_client=self._http,
@@ -202,6 +196,18 @@ class S3Store:
         except ValueError as error:
             # Too large, or a name that S3 does not have.
             raise StoreError(f"cannot {what}: {error}") from error
+
+
+class _Provider(Provider):
+    """Hands the client what is asked for anew."""
+
+    def __init__(self, ask: Callable[[], Credentials]) -> None:
+        self._ask = ask
+
+    def retrieve(self) -> MinioCredentials:
+        """Return who asks now; StoreError when nobody knows."""
+        found = self._ask()
+        return MinioCredentials(found.access_key, found.secret_key, found.session_token)
 
 
 def _written(file: BinaryIO) -> memoryview:

@@ -1,6 +1,6 @@
 """A real S3 server on this machine, for the tests of every package.
 
-The program is versitygw, which `tools/versitygw.py` builds when it is missing. Its objects are
+The program is versitygw, which `tools.versitygw` builds when it is missing. Its objects are
 plain files below `root`, so tests damage them as they damage those of a directory store.
 """
 
@@ -22,7 +22,7 @@ BUCKET = "fleets"
 ENVIRONMENT = {"AWS_ACCESS_KEY_ID": "tester", "AWS_SECRET_ACCESS_KEY": "not-a-secret"}
 """Whoever asks the server for something needs this."""
 
-_BUILDER = Path(__file__).parents[3] / "tools" / "versitygw.py"
+_ROOT = Path(__file__).parents[3]
 _START_SECONDS = 30.0
 
 
@@ -70,9 +70,8 @@ def s3_server(
 
 
 def _program() -> str:
-    built = subprocess.run(
-        [sys.executable, _BUILDER], stdout=subprocess.PIPE, text=True, check=True
-    )
+    command = [sys.executable, "-m", "tools.versitygw"]
+    built = subprocess.run(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True, check=True)
     return built.stdout.strip()
 
 

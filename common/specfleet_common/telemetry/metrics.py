@@ -1,4 +1,4 @@
-"""Every metric of the aggregator and the agent: name, labels, help. Nothing else declares one."""
+"""Every metric of the components: name, labels, help. Nothing else declares one."""
 
 from __future__ import annotations
 
@@ -90,6 +90,24 @@ AGGREGATOR_STORE_FAILURES = Metric(
     "Attempts to publish that the store failed.",
     ("fleet",),
 )
+AGGREGATOR_REFUSED_CALLS = Metric(
+    "counter",
+    "specfleet_aggregator_refused_calls_total",
+    "Calls refused because of who made them, by reason.",
+    ("fleet", "reason"),
+)
+AGGREGATOR_SETTINGS_GENERATION = Metric(
+    "gauge",
+    "specfleet_aggregator_settings_generation",
+    "Generation of the settings in force.",
+    ("fleet",),
+)
+AGGREGATOR_SETTINGS_REFUSED = Metric(
+    "gauge",
+    "specfleet_aggregator_settings_refused",
+    "1 while the newest settings are not in force because something is wrong with them.",
+    ("fleet",),
+)
 
 AGENT_CONNECTED = Metric(
     "gauge", "specfleet_agent_connected", "1 while the aggregator answers heartbeats."
@@ -97,7 +115,7 @@ AGENT_CONNECTED = Metric(
 AGENT_HEARTBEATS = Metric(
     "counter",
     "specfleet_agent_heartbeats_total",
-    "Heartbeats by result: ok, unreachable, refused.",
+    "Heartbeats by result: ok, unreachable, unauthorized, refused.",
     ("result",),
 )
 AGENT_ROUND = Metric("gauge", "specfleet_agent_round", "The round the agent works on.")
@@ -169,8 +187,10 @@ AGENT_TRAINER_RESTARTS = Metric(
     "Trainer restarts by cause: exit, memory, hang.",
     ("cause",),
 )
-AGENT_TRAINER_RESIDENT_BYTES = Metric(
-    "gauge", "specfleet_agent_trainer_resident_bytes", "Resident memory of the trainer."
+AGENT_TRAINER_MEMORY_BYTES = Metric(
+    "gauge",
+    "specfleet_agent_trainer_memory_bytes",
+    "Memory that the trainer alone holds, without mapped files.",
 )
 AGENT_TRAINER_STEPS = Metric(
     "counter", "specfleet_agent_trainer_steps_total", "Training steps since the state began."
@@ -186,7 +206,8 @@ AGENT_TRAINER_PARKED = Metric(
 AGENT_TRANSFERS = Metric(
     "counter",
     "specfleet_agent_transfers_total",
-    "Weights moved, by kind (put_stock, push_delta, pull) and result (ok, unreachable, refused).",
+    "Weights moved, by kind (put_stock, push_delta, pull) and result (ok, unreachable, "
+    "unauthorized, refused).",
     ("kind", "result"),
 )
 AGENT_LOOP_FAILURES = Metric(
@@ -194,6 +215,45 @@ AGENT_LOOP_FAILURES = Metric(
     "specfleet_agent_loop_failures_total",
     "Steps of the agent that failed unexpectedly and were tried again.",
     ("loop",),
+)
+
+OPERATOR_FLEETS = Metric("gauge", "specfleet_operator_fleets", "Fleets that this operator knows.")
+OPERATOR_QUEUE_DEPTH = Metric(
+    "gauge",
+    "specfleet_operator_queue_depth",
+    "Fleets in which something changed that was not looked at yet.",
+)
+OPERATOR_RECONCILE_SECONDS = Metric(
+    "histogram",
+    "specfleet_operator_reconcile_seconds",
+    "Time of one pass over a fleet: look, decide, act.",
+)
+OPERATOR_RECONCILE_FAILURES = Metric(
+    "counter",
+    "specfleet_operator_reconcile_failures_total",
+    "Passes over a fleet that failed and were tried again, by the kind of failure.",
+    ("reason",),
+)
+OPERATOR_API_WRITES = Metric(
+    "counter",
+    "specfleet_operator_api_writes_total",
+    "Requests to the API server that change something, by verb and kind of object.",
+    ("verb", "kind"),
+)
+OPERATOR_LEADER = Metric(
+    "gauge", "specfleet_operator_leader", "1 while this replica leads, so that it may write."
+)
+OPERATOR_STREAM_AGE_SECONDS = Metric(
+    "gauge",
+    "specfleet_operator_stream_age_seconds",
+    "Time since a stream of changes was last heard of; bookmarks keep it below a minute or so.",
+    ("stream",),
+)
+OPERATOR_AGGREGATORS = Metric(
+    "gauge",
+    "specfleet_operator_aggregators",
+    "Aggregators that are watched, by whether they can be reached.",
+    ("reachable",),
 )
 
 ALL: tuple[Metric, ...] = tuple(

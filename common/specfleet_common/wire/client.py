@@ -1,4 +1,4 @@
-"""The aggregator as its callers see it: plain values, and two kinds of failure.
+"""The aggregator as its callers see it: plain values, and three kinds of failure.
 
 Does not retry: the caller knows how long to wait and what to do meanwhile.
 """
@@ -21,6 +21,7 @@ from specfleet_common.codecs import patch
 from specfleet_common.lineage import Lineage, short
 from specfleet_common.tensors import TensorError, content_digest_of_file
 from specfleet_common.wire import codec
+from specfleet_common.wire.access import Access, AccessError, metadata, open_channel
 from specfleet_common.wire.chunks import CHUNK_BYTES, MAX_PAYLOAD_BYTES, Assembly
 from specfleet_common.wire.codec import WireError
 from specfleet_common.wire.messages import (
@@ -38,33 +39,30 @@ if TYPE_CHECKING:
     from specfleet_common.wire.v1.specfleet_pb2_grpc import AggregatorAsyncStub
 
 Chunk = TypeVar("Chunk", pb.StockChunk, pb.DeltaChunk)
+Metadata = tuple[tuple[str, str], ...]
+
+_OPEN = Access()
 
 _PERMANENT = frozenset(
     {
         grpc.StatusCode.INVALID_ARGUMENT,
         grpc.StatusCode.NOT_FOUND,
         grpc.StatusCode.ALREADY_EXISTS,
-        grpc.StatusCode.PERMISSION_DENIED,
-        grpc.StatusCode.UNAUTHENTICATED,
         grpc.StatusCode.FAILED_PRECONDITION,
         grpc.StatusCode.OUT_OF_RANGE,
         grpc.StatusCode.UNIMPLEMENTED,
     }
 )
 
-# gRPC would wait up to two minutes before it tries again to connect, and 30 s to resolve the name.
-_OPTIONS = (
-    ("grpc.initial_reconnect_backoff_ms", 250),
-    ("grpc.min_reconnect_backoff_ms", 1000),
-    ("grpc.max_reconnect_backoff_ms", 4000),
-    ("grpc.dns_min_time_between_resolutions_ms", 1000),
-    ("grpc.keepalive_time_ms", 20_000),
-    ("grpc.keepalive_timeout_ms", 10_000),
-)
+_NOT_ALLOWED = frozenset({grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED})
 
 
 class Unreachable(Exception):
     """The aggregator did not answer; the same call may succeed later."""
+
+
+class Unauthorized(Unreachable):
+    """The aggregator does not accept who calls; with a newer token the same call may succeed."""
 
 
 class Refused(Exception):
@@ -97,13 +95,24 @@ class Pulled:
 
 
 class AggregatorClient:
-    """One connection to the aggregator at `address` (host:port)."""
+    """One connection to the aggregator at `address` (host:port).
+
+    When other certificates are to be trusted, calls that run finish on the old connection.
+    """
 
     def __init__(
-        self, address: str, *, call_seconds: float = 10.0, transfer_seconds: float = 1800.0
+        self,
+        address: str,
+        access: Access = _OPEN,
+        *,
+        call_seconds: float = 10.0,
+        transfer_seconds: float = 1800.0,
     ) -> None:
-        self._channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
-        self._stub = cast("AggregatorAsyncStub", AggregatorStub(self._channel))
+        self._address = address
+        self._access = access
+        self._certificates: bytes | None = None
+        self._channel: grpc.aio.Channel | None = None
+        self._retired: dict[grpc.aio.Channel, asyncio.Task[None]] = {}
         self._call_seconds = call_seconds
         self._transfer_seconds = transfer_seconds
 
@@ -120,13 +129,36 @@ class AggregatorClient:
 
     async def close(self) -> None:
         """Break off all calls and close the connection."""
-        await self._channel.close(None)
+        retired = dict(self._retired)
+        for closing in retired.values():
+            closing.cancel()
+        await asyncio.gather(*retired.values(), return_exceptions=True)
+        for channel in (*retired, self._channel):
+            if channel is not None:
+                await channel.close(None)
+
+    def _call(self) -> tuple[AggregatorAsyncStub, Metadata]:
+        """Return where the next call goes, and the metadata that it needs."""
+        certificates = self._access.certificates()
+        if self._channel is None or certificates != self._certificates:
+            if self._channel is not None:
+                self._retire(self._channel)
+            self._channel = open_channel(self._address, certificates)
+            self._certificates = certificates
+        stub = cast("AggregatorAsyncStub", AggregatorStub(self._channel))
+        return stub, metadata(self._access.token())
+
+    def _retire(self, channel: grpc.aio.Channel) -> None:
+        closing = asyncio.create_task(channel.close(self._transfer_seconds))
+        self._retired[channel] = closing
+        closing.add_done_callback(lambda _: self._retired.pop(channel, None))
 
     async def heartbeat(self, beat: Heartbeat) -> HeartbeatReply:
         """Renew the lease, report, and learn what to do."""
         with _failures():
-            reply = await self._stub.Heartbeat(
-                codec.encode_heartbeat(beat), timeout=self._call_seconds
+            stub, shown = self._call()
+            reply = await stub.Heartbeat(
+                codec.encode_heartbeat(beat), timeout=self._call_seconds, metadata=shown
             )
             return codec.decode_reply(reply)
 
@@ -136,7 +168,8 @@ class AggregatorClient:
             size_bytes = os.fstat(file.fileno()).st_size
             header = codec.encode_stock_header(lineage, digest=digest, size_bytes=size_bytes)
             chunks = _upload(pb.StockChunk(header=header), file)
-            reply = await self._stub.PutStock(chunks, timeout=self._transfer_seconds)
+            stub, shown = self._call()
+            reply = await stub.PutStock(chunks, timeout=self._transfer_seconds, metadata=shown)
             version = codec.decode_version(reply.version)
             if version is None:
                 raise WireError("version: is empty, expected version 0")
@@ -146,7 +179,8 @@ class AggregatorClient:
         """Hand in a delta from a file that is encoded as the header says; again is harmless."""
         with source.open("rb") as file, _failures():
             chunks = _upload(pb.DeltaChunk(header=codec.encode_delta_header(header)), file)
-            reply = await self._stub.PushDelta(chunks, timeout=self._transfer_seconds)
+            stub, shown = self._call()
+            reply = await stub.PushDelta(chunks, timeout=self._transfer_seconds, metadata=shown)
             return codec.decode_delta_reply(reply)
 
     async def pull_version(
@@ -164,7 +198,8 @@ class AggregatorClient:
         partial = into.with_name(f".{into.name}.partial")
         patch_file = into.with_name(f".{into.name}.patch")
         with _failures():
-            call = self._stub.PullVersion(request, timeout=self._transfer_seconds)
+            stub, shown = self._call()
+            call = stub.PullVersion(request, timeout=self._transfer_seconds, metadata=shown)
             try:
                 chunks = aiter(call)
                 version, patch_bytes = await _version_header(chunks, number, have)
@@ -182,9 +217,13 @@ class AggregatorClient:
                 patch_file.unlink(missing_ok=True)
 
     async def watch_state(self) -> AsyncGenerator[FleetState, None]:
-        """Receive the state of the fleet's lineages, at once and after every change."""
+        """Receive the state of the fleet's lineages, at once and after every change.
+
+        Ends when the token that was shown expires.
+        """
         with _failures():
-            async for message in self._stub.WatchState(pb.WatchStateRequest()):
+            stub, shown = self._call()
+            async for message in stub.WatchState(pb.WatchStateRequest(), metadata=shown):
                 yield codec.decode_fleet(message)
 
 
@@ -245,6 +284,8 @@ def _failures() -> Iterator[None]:
         reason = f"{error.code().name}: {error.details()}"
         if error.code() in _PERMANENT:
             raise Refused(reason) from error
+        if error.code() in _NOT_ALLOWED:
+            raise Unauthorized(reason) from error
         raise Unreachable(reason) from error
     except asyncio.CancelledError as error:
         # grpc.aio cancels a call whose requests fail, as if the caller had been told to stop.
@@ -252,6 +293,8 @@ def _failures() -> Iterator[None]:
         if task is None or task.cancelling() > 0:
             raise
         raise Unreachable("the upload was broken off") from error
+    except AccessError as error:
+        raise Unreachable(str(error)) from error
     except (WireError, TensorError) as error:
         # What came is damaged or of another protocol; the next answer may be whole.
         raise Unreachable(f"the aggregator's answer is unusable: {error}") from error

@@ -206,6 +206,8 @@ def encode_fleet(state: FleetState) -> pb.FleetState:
         workers=[_encode_worker(worker) for worker in state.workers],
         received_bytes=state.received_bytes,
         sent_bytes=state.sent_bytes,
+        settings_generation=state.settings_generation,
+        settings_error=state.settings_error,
     )
 
 
@@ -227,6 +229,8 @@ def decode_fleet(message: pb.FleetState) -> FleetState:
         workers=tuple(_decode_worker(worker) for worker in message.workers),
         received_bytes=message.received_bytes,
         sent_bytes=message.sent_bytes,
+        settings_generation=message.settings_generation,
+        settings_error=message.settings_error,
     )
 
 

@@ -150,6 +150,7 @@ class FleetState:
     """One lineage of a fleet; `lineage` is None while no worker has reported.
 
     Bytes are of weights that workers sent and fetched since the aggregator started.
+    `settings_error` says why the newest settings are not in force, nothing while they are.
     """
 
     fleet: str
@@ -167,6 +168,8 @@ class FleetState:
     workers: tuple[WorkerState, ...]
     received_bytes: int = 0
     sent_bytes: int = 0
+    settings_generation: int = 0
+    settings_error: str = ""
 
     @property
     def lineage_id(self) -> str:

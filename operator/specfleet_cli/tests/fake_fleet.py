@@ -13,10 +13,11 @@ from pathlib import Path
 from rich.console import Console
 
 from specfleet_cli.children import Guard
-from specfleet_cli.place import claimed, free_ports, make_directories
+from specfleet_cli.place import claimed, free_ports, make_directories, write_files
 from specfleet_cli.plan import FleetPlan, Kind, ProcessPlan, WorkerPlan
 from specfleet_cli.running import Run
 from specfleet_common.api.fleet import Cohort
+from specfleet_common.api.testing import learning
 from specfleet_common.reaping import adopt_orphans
 from specfleet_common.store.location import DirectoryLocation
 
@@ -49,6 +50,9 @@ def fake_fleet(out: Path, shm_directory: Path) -> FleetPlan:
         fleet="fake",
         served_model_name="fake",
         store=DirectoryLocation(path=out / "store"),
+        settings=learning(),
+        settings_file=out / "settings.json",
+        token_file=out / "token",
         aggregator=aggregator,
         aggregator_address=f"127.0.0.1:{unused}",
         workers=(
@@ -83,6 +87,7 @@ def main(out: Path, shm_directory: Path) -> int:
         guard.watch_directory(shm_directory)
         try:
             make_directories(todo)
+            write_files(todo)
             return asyncio.run(Run(todo, out, Console()).run(guard, dict(os.environ)))
         finally:
             guard.finish()

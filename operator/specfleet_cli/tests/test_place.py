@@ -13,8 +13,11 @@ from specfleet_cli.place import (
     claimed,
     free_ports,
     inherited,
+    write_files,
 )
+from specfleet_cli.plan import Place, num_ports, plan
 from specfleet_cli.tests.fleets import fleet
+from specfleet_common.api.learning import parse_settings
 from specfleet_common.store.location import DirectoryLocation, S3Location
 
 BUCKET = S3Location(endpoint="http://localhost:9000", bucket="fleets", prefix="default/tiny")
@@ -30,6 +33,18 @@ def test_a_directory_without_a_model_is_refused(tmp_path: Path) -> None:
 
     assert str(caught.value) == (
         f"spec.target.model: {tmp_path} is no model, expected a directory with config.json"
+    )
+
+
+def test_a_model_on_a_volume_of_a_cluster_is_refused() -> None:
+    source = {"persistentVolumeClaim": {"claimName": "models"}}
+
+    with pytest.raises(PlaceError) as caught:
+        check_runnable(fleet(spec__target__model="tiny", spec__target__source=source))
+
+    assert str(caught.value) == (
+        "spec.target.source.persistentVolumeClaim: is a volume of a cluster, expected hostPath,"
+        " or no source and a path relative to the manifest, for a run on this machine"
     )
 
 
@@ -116,8 +131,8 @@ def test_a_bucket_without_credentials_is_refused(environment: dict[str, str], me
         check_store(BUCKET, environment)
 
     assert str(caught.value) == (
-        f"spec.store: {message} not set in the environment, expected the credentials of "
-        "http://localhost:9000"
+        f"spec.store: {message} not set in the environment, expected the credentials of the store, "
+        "of http://localhost:9000"
     )
 
 
@@ -134,6 +149,22 @@ def test_certificates_that_are_none_are_refused(tmp_path: Path) -> None:
 
     with pytest.raises(PlaceError, match=r"spec\.store: http://localhost:9000: .*CERTIFICATE"):
         check_store(location, {"AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": "secret"})
+
+
+def test_every_run_has_a_secret_of_its_own_that_only_its_owner_can_read(tmp_path: Path) -> None:
+    wanted = fleet()
+    place = Place(python="/py", out=tmp_path, shm_directory=tmp_path, run_id="abc")
+    todo = plan(wanted, place, range(5000, 5000 + num_ports(wanted)))
+
+    secrets = []
+    for _ in range(2):
+        write_files(todo)
+        secrets.append(todo.token_file.read_text())
+
+    assert secrets[0] != secrets[1]
+    assert min(map(len, secrets)) >= 32
+    assert todo.token_file.stat().st_mode & 0o777 == 0o600
+    assert parse_settings(todo.settings_file.read_bytes()) == todo.settings
 
 
 def test_ports_differ() -> None:

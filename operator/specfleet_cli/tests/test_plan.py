@@ -7,6 +7,7 @@ from pathlib import Path
 
 from specfleet_cli.plan import Kind, num_ports
 from specfleet_cli.tests.fleets import fleet, planned
+from specfleet_common.codecs.codec import Codec
 from specfleet_common.store.location import Addressing, S3Location
 
 COHORTS = [
@@ -45,7 +46,7 @@ def test_an_engine_gets_the_target_and_the_users_arguments() -> None:
         *("--host", "127.0.0.1", "--port", "5002", "--served-model-name", "tiny"),
         *("--dtype", "float32", "--max-model-len", "512", "--speculative-config"),
         '{"method": "mtp", "num_speculative_tokens": 3}',
-        *("--enforce-eager", "--trust-remote-code", "--max-num-seqs", "16"),
+        *("--trust-remote-code", "--max-num-seqs", "16"),
     )
 
 
@@ -56,10 +57,25 @@ def test_what_the_manifest_leaves_open_is_left_to_the_engine() -> None:
     assert "--max-model-len" not in command
 
 
-def test_the_aggregator_asks_for_the_codec_of_the_manifest() -> None:
-    environment = planned(spec__aggregation__codec="Ternary").aggregator.environment
+def test_the_aggregator_learns_from_a_file_what_the_manifest_says() -> None:
+    todo = planned(spec__aggregation__codec="Ternary")
 
-    assert environment["SPECFLEET_AGGREGATOR_CODEC"] == "Ternary"
+    name = "SPECFLEET_AGGREGATOR_SETTINGS_FILE"
+    assert todo.aggregator.environment[name] == str(todo.settings_file) == "/out/settings.json"
+    assert todo.settings.codec is Codec.TERNARY
+    assert (todo.settings.fleet_uid, todo.settings.generation) == ("abc", 1)
+
+
+def test_all_processes_that_call_the_aggregator_share_its_secret() -> None:
+    todo = planned(spec__replicas=2)
+
+    told = {
+        todo.aggregator.environment["SPECFLEET_AGGREGATOR_TOKEN_FILE"],
+        *(worker.agent.environment["SPECFLEET_AGENT_TOKEN_FILE"] for worker in todo.workers),
+    }
+    assert told == {str(todo.token_file)} == {"/out/token"}
+    engines = [name for worker in todo.workers for name in worker.engine.environment]
+    assert not any("TOKEN_FILE" in name for name in engines)
 
 
 def test_an_agent_has_time_to_end_its_trainer_first() -> None:
@@ -110,26 +126,6 @@ def test_agents_know_the_aggregator_and_their_cohort() -> None:
     assert environment["SPECFLEET_AGENT_TRAIN"] == "true"
     assert environment["SPECFLEET_AGENT_SERVE"] == "Local"
     assert todo.aggregator.environment["SPECFLEET_AGGREGATOR_LISTEN"] == todo.aggregator_address
-
-
-def test_depth_weights_decay_unless_they_are_given() -> None:
-    name = "SPECFLEET_AGGREGATOR_DEPTH_WEIGHTS"
-
-    decaying = planned().aggregator.environment[name]
-    given = planned(spec__trainer__depthWeights=["1", "1", "0.5"]).aggregator.environment[name]
-
-    assert decaying == "[1.0, 0.8, 0.64]"
-    assert given == "[1.0, 1.0, 0.5]"
-
-
-def test_depths_are_weighed_by_dpace_only_where_the_manifest_says_so() -> None:
-    name = "SPECFLEET_AGGREGATOR_DPACE"
-
-    fixed = planned().aggregator.environment[name]
-    adaptive = planned(spec__trainer__depthWeights="DPACE").aggregator.environment
-
-    assert (fixed, adaptive[name]) == ("false", "true")
-    assert adaptive["SPECFLEET_AGGREGATOR_DEPTH_WEIGHTS"] == "[1.0, 0.8, 0.64]"
 
 
 def test_a_fleet_in_a_bucket_has_a_place_of_its_own_there() -> None:

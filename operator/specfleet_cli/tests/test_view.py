@@ -59,6 +59,14 @@ def test_the_headline_says_what_the_round_waits_for() -> None:
     assert line == ("fleet tiny: round 3, version 3 (00000003), 1 of 2 deltas, store: disk full")
 
 
+def test_the_headline_says_why_newer_settings_are_not_in_force() -> None:
+    view = View(now=0.0, fleet=fleet_state(settings_error="generation: is 1, expected 2"))
+
+    line = headline(planned(), view)
+
+    assert line.endswith(", settings: generation: is 1, expected 2")
+
+
 def test_nothing_is_said_while_nothing_changes() -> None:
     view = View(now=0.0, processes={STARTING.name: STARTING}, fleet=fleet_state(worker_state()))
 

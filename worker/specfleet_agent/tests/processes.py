@@ -14,6 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from specfleet_common.api.testing import learning
+from specfleet_common.files import write_file
+
 DEADLINE_SECONDS = 30.0
 
 Value = TypeVar("Value")
@@ -146,20 +149,25 @@ class AgentProcess:
 class AggregatorProcess:
     """One aggregator on a directory store; it keeps its port when it is started again."""
 
-    def __init__(self, directory: Path, **settings: str) -> None:
+    def __init__(
+        self, directory: Path, *, token_file: Path | None = None, **settings: object
+    ) -> None:
+        """`settings` are those of learning."""
         self.store = directory / "store"
+        self.settings_file = directory / "settings.json"
         self._port_file = directory / "aggregator.port"
         self._log = directory / "aggregator.log"
         self._settings = {
             "FLEET": "fleet",
             "STORE_DIRECTORY": str(self.store),
             "PORT_FILE": str(self._port_file),
-            "HEARTBEAT_SECONDS": "0.2",
             "LISTEN": "127.0.0.1:0",
-            "DEPTH_WEIGHTS": "[1.0, 0.5]",
-            "LOCAL_STEPS": "10",
-            **settings,
+            "SETTINGS_FILE": str(self.settings_file),
+            **({} if token_file is None else {"TOKEN_FILE": str(token_file)}),
         }
+        quick = {"heartbeat_seconds": 0.2, "depth_weights": (1.0, 0.5), "local_steps": 10}
+        learns = learning(**{**quick, **settings})
+        write_file(self.settings_file, learns.to_json().encode())
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> str:

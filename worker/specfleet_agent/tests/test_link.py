@@ -25,7 +25,14 @@ from specfleet_agent.tests.builders import (
 from specfleet_agent.volume import Volume
 from specfleet_common.exchange import ORDERS, REPORT, Orders, read_message, write_message
 from specfleet_common.lineage import Lineage
-from specfleet_common.wire.client import Held, PatchUnusable, Pulled, Refused, Unreachable
+from specfleet_common.wire.client import (
+    Held,
+    PatchUnusable,
+    Pulled,
+    Refused,
+    Unauthorized,
+    Unreachable,
+)
 from specfleet_common.wire.messages import (
     DeltaHeader,
     DeltaReply,
@@ -274,6 +281,9 @@ async def test_a_version_that_is_not_the_announced_one_is_not_used(linked: Linke
     ("failure", "pauses"),
     [
         pytest.param(Unreachable("UNAVAILABLE"), [0.25, 0.5, 1.0, 0.0], id="unreachable"),
+        pytest.param(
+            Unauthorized("UNAUTHENTICATED"), [0.25, 0.5, 1.0, 0.0], id="another-token-may-do"
+        ),
         pytest.param(Refused("NOT_FOUND"), [REFUSED_SECONDS] * 3 + [0.0], id="refused"),
     ],
 )

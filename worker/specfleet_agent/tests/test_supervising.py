@@ -35,6 +35,7 @@ class Supervised:
             Limits(memory, silence_seconds=60.0),
             self.volume,
             Instruments(self.registry),
+            cgroup=None,
             clock=lambda: self.now,
         )
 
@@ -90,7 +91,7 @@ async def test_a_killed_trainer_is_started_again(supervise: Supervise) -> None:
 async def test_a_trainer_over_its_memory_is_killed(supervise: Supervise) -> None:
     supervised = supervise(SLEEPER, memory=1)
     await supervised.watch(now=0.0)
-    eventually(supervised.process.resident_bytes, what="the trainer occupies memory")
+    eventually(supervised.process.memory_bytes, what="the trainer occupies memory")
 
     await supervised.watch(now=1.0)
     supervised.wait_for_the_end()
@@ -151,7 +152,12 @@ async def test_a_command_that_does_not_exist_is_a_failure_like_any_other(
 async def test_a_worker_that_does_not_train_has_no_trainer(tmp_path: Path) -> None:
     instruments = Instruments(CollectorRegistry())
     supervisor = Supervisor(
-        None, Limits(None, 60.0), Volume(tmp_path, tmp_path), instruments, clock=lambda: 0.0
+        None,
+        Limits(None, 60.0),
+        Volume(tmp_path, tmp_path),
+        instruments,
+        cgroup=None,
+        clock=lambda: 0.0,
     )
 
     await supervisor.watch()

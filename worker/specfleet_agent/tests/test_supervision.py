@@ -5,16 +5,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specfleet_agent.supervision import (
+    FASTEST_GROWTH,
     HEALTHY_SECONDS,
+    LONGEST_LOOK_SECONDS,
     MAX_FAILURES,
     PARKED_SECONDS,
+    RESERVE_BYTES,
+    SHORTEST_LOOK_SECONDS,
     Action,
     Kill,
     Limits,
+    Memory,
     Start,
     Trainer,
     ended,
     heard,
+    look_again_seconds,
+    memory_left,
     next_action,
     phase,
     started,
@@ -35,7 +42,7 @@ def crash_looping(times: int, *, life_seconds: float = 1.0) -> tuple[Trainer, fl
 
 
 @pytest.mark.parametrize(
-    ("trainer", "resident_bytes", "now", "action"),
+    ("trainer", "trainer_bytes", "now", "action"),
     [
         pytest.param(Trainer(), 0, 0.0, Start(), id="first-start-is-at-once"),
         pytest.param(Trainer(start_at=4.0), 0, 3.9, None, id="backing-off"),
@@ -67,14 +74,46 @@ def crash_looping(times: int, *, life_seconds: float = 1.0) -> tuple[Trainer, fl
         ),
     ],
 )
-def test_next_action(trainer: Trainer, resident_bytes: int, now: float, action: Action) -> None:
-    assert next_action(trainer, LIMITS, resident_bytes=resident_bytes, now=now) == action
+def test_next_action(trainer: Trainer, trainer_bytes: int, now: float, action: Action) -> None:
+    assert next_action(trainer, LIMITS, memory=Memory(trainer_bytes), now=now) == action
+
+
+@pytest.mark.parametrize(
+    ("left_bytes", "cause"),
+    [
+        pytest.param(None, None, id="no-limit"),
+        pytest.param(RESERVE_BYTES, None, id="enough-left"),
+        pytest.param(RESERVE_BYTES - 1, "memory", id="close-to-the-limit"),
+        pytest.param(-1, "memory", id="over-the-limit"),
+    ],
+)
+def test_a_trainer_ends_before_its_container_does(left_bytes: int | None, cause: str) -> None:
+    memory = Memory(10, left_bytes)
+
+    action = next_action(started(Trainer(), now=0.0), LIMITS, memory=memory, now=1.0)
+
+    assert (action.cause if isinstance(action, Kill) else None) == cause
+
+
+@given(st.integers(0, 1 << 40), st.none() | st.integers(0, 1 << 40))
+def test_a_trainer_is_looked_at_before_it_can_take_what_is_left(
+    trainer_bytes: int, left_bytes: int | None
+) -> None:
+    limits = Limits(memory_bytes=1 << 34, silence_seconds=60.0)
+    memory = Memory(trainer_bytes, left_bytes)
+
+    pause = look_again_seconds(limits, memory)
+
+    left = memory_left(limits, memory)
+    assert left is not None
+    assert SHORTEST_LOOK_SECONDS <= pause <= LONGEST_LOOK_SECONDS
+    assert pause == SHORTEST_LOOK_SECONDS or pause * FASTEST_GROWTH <= left
 
 
 def test_memory_is_not_watched_without_a_limit() -> None:
     limits = Limits(memory_bytes=None, silence_seconds=60.0)
 
-    action = next_action(started(Trainer(), now=0.0), limits, resident_bytes=10**15, now=1.0)
+    action = next_action(started(Trainer(), now=0.0), limits, memory=Memory(10**15, 0), now=1.0)
 
     assert action is None
 
@@ -125,7 +164,7 @@ def test_failures_older_than_the_window_do_not_park() -> None:
 def test_a_trainer_that_could_not_be_started_is_tried_again() -> None:
     trainer = ended(Trainer(), "cannot be started: no such file", now=5.0)
 
-    assert next_action(trainer, LIMITS, resident_bytes=0, now=5.25) == Start()
+    assert next_action(trainer, LIMITS, memory=Memory(), now=5.25) == Start()
 
 
 @pytest.mark.parametrize(
@@ -160,4 +199,4 @@ def test_whatever_lives_it_has_a_trainer_is_always_started_again(lives: list[flo
 
         assert 0.2 < pause <= PARKED_SECONDS + 0.1
         assert len(trainer.failures) <= MAX_FAILURES
-        assert next_action(trainer, LIMITS, resident_bytes=0, now=now) == Start()
+        assert next_action(trainer, LIMITS, memory=Memory(), now=now) == Start()

@@ -31,4 +31,5 @@ def test_the_trainer_is_told_its_threads_and_cores_and_not_to_spin(tmp_path: Pat
     assert environment["KEPT"] == "yes"
     assert environment["SPECFLEET_TRAINER_THREADS"] == "2"
     assert environment["SPECFLEET_TRAINER_CORES"] == "[0, 1]"
+    assert environment["TORCHINDUCTOR_CACHE_DIR"].startswith(str(tmp_path))
     assert (environment["OMP_WAIT_POLICY"], environment["KMP_BLOCKTIME"]) == ("PASSIVE", "0")

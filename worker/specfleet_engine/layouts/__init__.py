@@ -6,11 +6,12 @@ A new family or layout is one more module with a `DrafterLayout`, and a line in 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
-Parameters = Mapping[str, torch.Tensor]
+Parameters: TypeAlias = "Mapping[str, torch.Tensor]"
 
 
 class LayoutError(ValueError):

@@ -43,6 +43,33 @@ def test_paths_are_relative_to_the_manifest(tmp_path: Path) -> None:
     assert fleet.spec.store.directory.path == str(tmp_path.parent / "store")
 
 
+def test_a_model_is_relative_to_its_source(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.yaml"
+    source = {"hostPath": {"path": "/models"}}
+    path.write_text(manifest(spec__target__source=source), encoding="utf-8")
+
+    fleet = load_fleet(path)
+
+    assert fleet.spec.target.model == "/models/model"
+
+
+def test_one_manifest_serves_a_cluster_and_this_machine() -> None:
+    text = manifest(
+        metadata__labels={"team": "a"},
+        metadata__annotations={"note": "b"},
+        spec__target__source={"hostPath": {"path": "/models"}},
+        spec__engine__image="vllm/vllm-openai:v0.32.0",
+        spec__engine__resources={"limits": {"cpu": 2}},
+        spec__engine__pod__tolerations=[{"operator": "Exists"}],
+        spec__trainer__resources={"limits": {"memory": "2Gi"}},
+        spec__networkPolicy={"ingressFrom": []},
+    )
+
+    fleet = parse_fleet(text, source="fleet.yaml")
+
+    assert fleet.spec.engine.resources.limits == {"cpu": "2"}
+
+
 def test_the_certificates_of_a_store_are_relative_to_the_manifest(tmp_path: Path) -> None:
     path = tmp_path / "fleet.yaml"
     path.write_text(manifest(spec__store={"s3": {**S3, "caFile": "ca.pem"}}), encoding="utf-8")
@@ -113,14 +140,37 @@ def test_the_certificates_of_a_store_are_relative_to_the_manifest(tmp_path: Path
             id="decimal-bound",
         ),
         pytest.param(
-            {"spec__trainer__depthWeights": "dpace"},
-            "spec.trainer.depthWeights: is \"dpace\", expected 'DPACE'",
+            {"spec__trainer__depthWeighting": "dpace"},
+            "spec.trainer.depthWeighting: is \"dpace\", expected 'Fixed' or 'DPACE'",
             id="word",
         ),
         pytest.param(
             {"spec__trainer__depthWeights": ["1", "a", "1"]},
             'spec.trainer.depthWeights[1]: is "a", expected',
-            id="item-of-a-list-or-word",
+            id="item-of-a-list",
+        ),
+        pytest.param(
+            {
+                "spec__trainer__depthWeighting": "DPACE",
+                "spec__trainer__depthWeights": ["1", "1", "1"],
+            },
+            "spec.trainer: depthWeights are for the depthWeighting Fixed, remove one of the two",
+            id="two-weightings",
+        ),
+        pytest.param(
+            {"spec__engine__resources": {"limits": {"cpu": 0.5}}},
+            "spec.engine.resources.limits.cpu: is 0.5, expected a quantity in quotes, such as",
+            id="quantity-as-float",
+        ),
+        pytest.param(
+            {"spec__trainer__resources": {"limits": {"memory": "1Mi"}}},
+            "spec.trainer.resources: limits.memory is 1Mi, expected at least 512Mi",
+            id="little-memory",
+        ),
+        pytest.param(
+            {"spec__target__source": {}},
+            "spec.target.source: set exactly one of persistentVolumeClaim and hostPath",
+            id="empty-source",
         ),
         pytest.param(
             {"spec__trainer__depthWeights": ["1", "0.5"]},
@@ -134,8 +184,13 @@ def test_the_certificates_of_a_store_are_relative_to_the_manifest(tmp_path: Path
             id="main-again",
         ),
         pytest.param(
+            {"spec__cohorts": [{"name": "aggregator"}]},
+            "spec.cohorts: 'aggregator' is the fleet's aggregator, expected another name",
+            id="named-like-the-aggregator",
+        ),
+        pytest.param(
             {"spec__cohorts": [{"name": "a"}, {"name": "a"}]},
-            "spec.cohorts: 2 cohorts are named 'a', expected different names",
+            "spec.cohorts: 2 entries are named 'a', expected different names",
             id="twice",
         ),
         pytest.param(

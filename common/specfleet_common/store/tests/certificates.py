@@ -26,15 +26,22 @@ def certificates(directory: Path) -> Certificates:
     """Write new ones for 127.0.0.1."""
     authority_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     authority_name, server_name = _name("test authority"), _name("127.0.0.1")
+    # What tells apart authorities of one name.
+    identifier = x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key())
     authority = (
         _certificate(authority_name, authority_name, authority_key.public_key())
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(identifier, critical=False)
         .sign(authority_key, hashes.SHA256())
     )
     address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
     server = (
         _certificate(server_name, authority_name, server_key.public_key())
         .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier),
+            critical=False,
+        )
         .sign(authority_key, hashes.SHA256())
     )
     files = Certificates(directory / "ca.pem", directory / "server.pem", directory / "key.pem")

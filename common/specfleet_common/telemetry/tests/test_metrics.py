@@ -15,6 +15,6 @@ def test_names_are_unique() -> None:
 
 @pytest.mark.parametrize("metric", ALL, ids=lambda metric: metric.name)
 def test_names_say_component_and_kind(metric: Metric) -> None:
-    assert re.fullmatch(r"specfleet_(aggregator|agent)_[a-z_]+", metric.name)
+    assert re.fullmatch(r"specfleet_(aggregator|agent|operator)_[a-z_]+", metric.name)
     assert metric.name.endswith("_total") == (metric.kind == "counter")
     assert metric.help.endswith(".")

@@ -143,6 +143,8 @@ fleets = st.builds(
     workers=st.lists(workers, max_size=2).map(tuple),
     received_bytes=counts,
     sent_bytes=counts,
+    settings_generation=counts,
+    settings_error=st.text(max_size=9),
 )
 
 

@@ -53,7 +53,7 @@ class DrafterCounters(_message.Message):
     def __init__(self, digest: _Optional[str] = ..., verify_steps: _Optional[int] = ..., drafted: _Optional[_Iterable[int]] = ..., accepted: _Optional[_Iterable[int]] = ..., output_tokens: _Optional[int] = ..., busy_seconds: _Optional[float] = ...) -> None: ...
 
 class FleetState(_message.Message):
-    __slots__ = ["base", "deltas", "fleet", "lineage", "lineage_id", "live_workers", "quorum", "reason", "received_bytes", "round", "round_seconds", "sent_bytes", "stable", "store_error", "training_workers", "workers"]
+    __slots__ = ["base", "deltas", "fleet", "lineage", "lineage_id", "live_workers", "quorum", "reason", "received_bytes", "round", "round_seconds", "sent_bytes", "settings_error", "settings_generation", "stable", "store_error", "training_workers", "workers"]
     BASE_FIELD_NUMBER: _ClassVar[int]
     DELTAS_FIELD_NUMBER: _ClassVar[int]
     FLEET_FIELD_NUMBER: _ClassVar[int]
@@ -66,6 +66,8 @@ class FleetState(_message.Message):
     ROUND_FIELD_NUMBER: _ClassVar[int]
     ROUND_SECONDS_FIELD_NUMBER: _ClassVar[int]
     SENT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_ERROR_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_GENERATION_FIELD_NUMBER: _ClassVar[int]
     STABLE_FIELD_NUMBER: _ClassVar[int]
     STORE_ERROR_FIELD_NUMBER: _ClassVar[int]
     TRAINING_WORKERS_FIELD_NUMBER: _ClassVar[int]
@@ -82,11 +84,13 @@ class FleetState(_message.Message):
     round: int
     round_seconds: float
     sent_bytes: int
+    settings_error: str
+    settings_generation: int
     stable: VersionRef
     store_error: str
     training_workers: int
     workers: _containers.RepeatedCompositeFieldContainer[WorkerState]
-    def __init__(self, lineage_id: _Optional[str] = ..., round: _Optional[int] = ..., base: _Optional[_Union[VersionRef, _Mapping]] = ..., stable: _Optional[_Union[VersionRef, _Mapping]] = ..., deltas: _Optional[int] = ..., quorum: _Optional[int] = ..., reason: _Optional[str] = ..., workers: _Optional[_Iterable[_Union[WorkerState, _Mapping]]] = ..., fleet: _Optional[str] = ..., lineage: _Optional[_Union[Lineage, _Mapping]] = ..., live_workers: _Optional[int] = ..., training_workers: _Optional[int] = ..., round_seconds: _Optional[float] = ..., store_error: _Optional[str] = ..., received_bytes: _Optional[int] = ..., sent_bytes: _Optional[int] = ...) -> None: ...
+    def __init__(self, lineage_id: _Optional[str] = ..., round: _Optional[int] = ..., base: _Optional[_Union[VersionRef, _Mapping]] = ..., stable: _Optional[_Union[VersionRef, _Mapping]] = ..., deltas: _Optional[int] = ..., quorum: _Optional[int] = ..., reason: _Optional[str] = ..., workers: _Optional[_Iterable[_Union[WorkerState, _Mapping]]] = ..., fleet: _Optional[str] = ..., lineage: _Optional[_Union[Lineage, _Mapping]] = ..., live_workers: _Optional[int] = ..., training_workers: _Optional[int] = ..., round_seconds: _Optional[float] = ..., store_error: _Optional[str] = ..., received_bytes: _Optional[int] = ..., sent_bytes: _Optional[int] = ..., settings_generation: _Optional[int] = ..., settings_error: _Optional[str] = ...) -> None: ...
 
 class HeartbeatReply(_message.Message):
     __slots__ = ["base", "counted_version", "delta_counted", "heartbeat_seconds", "lease_seconds", "orders", "protocol", "round", "stable", "stock_wanted"]

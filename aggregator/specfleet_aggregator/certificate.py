@@ -1,0 +1,71 @@
+"""The server's certificate: read again when its files change; open connections stay open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+import grpc
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+
+from specfleet_common.following import Followed
+
+
+class CertificateError(ValueError):
+    """The files cannot be used; the message names the one that is wrong."""
+
+
+def server_credentials(certificate_file: Path, key_file: Path) -> grpc.ServerCredentials:
+    """Return credentials for a server; CertificateError when the files do not fit together now.
+
+    While they do not later on, the last ones that did are used.
+    """
+
+    def read() -> grpc.ServerCertificateConfiguration:
+        key, certificate = _read(key_file), _read(certificate_file)
+        fault = pair_fault(certificate, key)
+        if fault is not None:
+            raise CertificateError(f"{certificate_file}, {key_file}: {fault}")
+        return grpc.ssl_server_certificate_configuration([(key, certificate)])
+
+    followed = Followed(read, certificate_file, key_file)
+    first = used = followed.value
+
+    def fetch() -> grpc.ServerCertificateConfiguration | None:
+        """Return what is new, None for nothing; gRPC asks at every connection, in its threads."""
+        nonlocal used
+        newest = followed.value
+        if newest is used:
+            return None
+        used = newest
+        return newest
+
+    # The stubs do not know that None is an answer.
+    return grpc.dynamic_ssl_server_credentials(
+        first, cast("Callable[[], grpc.ServerCertificateConfiguration]", fetch)
+    )
+
+
+def pair_fault(certificate: bytes, key: bytes) -> str | None:
+    """Say why a certificate (the first of a chain) and a key are no pair, None when they are."""
+    try:
+        chain = x509.load_pem_x509_certificates(certificate)
+    except ValueError as error:
+        return f"the certificate is not PEM: {error}"
+    try:
+        private = serialization.load_pem_private_key(key, password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        return f"the key is not PEM without a password: {error}"
+    if chain[0].public_key() != private.public_key():
+        return "the certificate is of another key"
+    return None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CertificateError(f"{path}: cannot be read: {error.strerror}") from error

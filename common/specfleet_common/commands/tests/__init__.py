@@ -1,0 +1,1 @@
+"""Tests of what the programs of a fleet are told."""

@@ -1,0 +1,1 @@
+"""Stories in a Kubernetes cluster: `pytest -m cluster e2e/kubernetes`."""

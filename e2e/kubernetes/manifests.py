@@ -1,0 +1,88 @@
+"""The fleets of the tests, and the namespaces they live in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from e2e.cluster.cluster import MODELS, Cluster
+from e2e.kubernetes.s3 import BUCKET, S3
+
+Object = dict[str, Any]
+
+MODEL = "tiny-mimo"
+# Small, so that many fit on one node of two cores.
+_SMALL = {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"memory": "512Mi"}}
+
+
+def namespace(name: str, *, restricted: bool = False) -> Object:
+    """Return a namespace; a restricted one takes no pod that asks for more than it needs."""
+    level = {"pod-security.kubernetes.io/enforce": "restricted"} if restricted else {}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": level}}
+
+
+def fleet(name: str, place: str, spec: Mapping[str, Any], *, cluster: Cluster, s3: S3) -> Object:
+    """Return a fleet of simulators that is ready in seconds; `spec` changes it, key by key."""
+    simulated: Object = {
+        "target": {
+            "model": MODEL,
+            "source": {"hostPath": {"path": str(MODELS)}},
+            "dtype": "float32",
+            "maxModelLen": 512,
+        },
+        "drafter": {"family": "mtp", "numSpeculativeTokens": 3},
+        "replicas": 1,
+        "train": False,
+        "serve": "Stock",
+        "engine": {
+            "image": cluster.image("simulator"),
+            "resources": _SMALL,
+            "sharedMemory": "256Mi",
+            "drainSeconds": 10,
+        },
+        "trainer": {
+            "capture": {"followRequests": 4, "maxTokens": 512, "keyTokens": 16},
+            "learningRate": "0.003",
+            "rowsPerStep": 128,
+            "resources": {
+                "requests": {"cpu": "10m", "memory": "128Mi"},
+                "limits": {"memory": "1536Mi"},
+            },
+        },
+        "aggregation": {
+            "localSteps": 5,
+            "leaseSeconds": 10,
+            "maxRoundSeconds": 60,
+            "outer": {"learningRate": "1", "momentum": "0"},
+        },
+        "store": {
+            "s3": {
+                "endpoint": s3.endpoint,
+                "bucket": BUCKET,
+                "credentialsSecretRef": {"name": s3.credentials(place)},
+            }
+        },
+    }
+    return {
+        "apiVersion": "specfleet.dev/v1alpha1",
+        "kind": "SpeculatorFleet",
+        "metadata": {"name": name, "namespace": place},
+        "spec": merged(simulated, spec),
+    }
+
+
+def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> Object:
+    """Return `base` with `changes`; objects are merged, everything else is replaced."""
+    result = dict(base)
+    for key, value in changes.items():
+        here = result.get(key)
+        if isinstance(here, Mapping) and isinstance(value, Mapping):
+            value = merged(here, value)
+        result[key] = value
+    return result
+
+
+def condition(fleet: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    """Return one condition of a fleet; an empty one when it is absent."""
+    conditions: Sequence[Mapping[str, Any]] = fleet.get("status", {}).get("conditions", [])
+    return next((entry for entry in conditions if entry["type"] == kind), {})

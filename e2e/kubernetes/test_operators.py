@@ -1,0 +1,175 @@
+"""Operators die, freeze, are upgraded and removed; fleets serve and learn on."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from e2e.cluster_traffic.judging import assert_no_failures
+from e2e.kubernetes.fleet import Fleet
+from e2e.kubernetes.installation import LEASE_SECONDS, Installation
+from e2e.kubernetes.traffic import traffic
+from e2e.kubernetes.waiting import until
+
+pytestmark = pytest.mark.cluster
+
+
+def test_operator_pods_are_deleted(fleet: Fleet, installation: Installation) -> None:
+    fleet.apply({"replicas": 1})
+    fleet.wait_until_ready()
+
+    with traffic(fleet) as driver:
+        driver.mark("deleted")
+        installation.kubectl("delete", "pods", "--all", "--wait=false")
+        installation.scale(2)
+        fleet.kubectl("scale", "sfleet", fleet.name, "--replicas=2")
+        fleet.wait_until_ready()
+        deleted = driver.window("deleted")
+
+    assert_no_failures(deleted, minimum=20)
+    assert len(fleet.pods()) == 2
+
+
+def test_without_operators_a_fleet_serves_and_an_edit_waits(
+    fleet: Fleet, installation: Installation
+) -> None:
+    fleet.apply({"replicas": 2})
+    fleet.wait_until_ready()
+
+    installation.scale(0)
+    try:
+        with traffic(fleet) as driver:
+            driver.mark("without")
+            fleet.kubectl("delete", "pod", f"{fleet.name}-aggregator-0", "--wait=false")
+            fleet.kubectl("delete", "pod", f"{fleet.name}-main-1", "--wait=false")
+            fleet.kubectl("scale", "sfleet", fleet.name, "--replicas=3")
+            until(
+                lambda: [pod for pod in fleet.pods() if is_ready(pod)],
+                lambda pods: len(pods) == 2,
+                what="the pod that was deleted is back",
+                seconds=60,
+            )
+            driver.until(requests=40, seconds=60)
+            without = driver.window("without")
+        assert len(fleet.pods()) == 2
+    finally:
+        installation.scale(2)
+
+    fleet.wait_until_ready()
+    assert len(fleet.pods()) == 3
+    assert_no_failures(without, minimum=40)
+
+
+def test_a_fleet_is_deleted_without_an_operator(fleet: Fleet, installation: Installation) -> None:
+    fleet.apply({"replicas": 1})
+    fleet.wait_until_ready()
+    until(fleet.versions, what="version 0 in the store", seconds=60)
+
+    installation.scale(0)
+    try:
+        fleet.delete()
+        until(lambda: left(fleet), lambda names: not names, what="nothing of the fleet", seconds=90)
+    finally:
+        installation.scale(2)
+
+    assert fleet.versions() == [0]
+
+
+def test_an_upgraded_operator_restarts_no_container(
+    fleet: Fleet, installation: Installation
+) -> None:
+    fleet.apply({"replicas": 2})
+    fleet.wait_until_ready()
+    before = fleet.uids()
+
+    with traffic(fleet) as driver:
+        driver.mark("upgraded")
+        # Another version of every image, as a new release of the chart has.
+        installation.upgrade("images.agent.tag=next", "images.aggregator.tag=next")
+        fleet.apply({"replicas": 3, "aggregation": {"localSteps": 9}})
+        fleet.wait_until_ready()
+        upgraded = driver.window("upgraded")
+    after = fleet.uids()
+    installation.upgrade()
+
+    assert before.items() <= after.items()
+    assert len(after) == len(before) + 1
+    assert not any(fleet.restarts().values())
+    assert_no_failures(upgraded, minimum=20)
+    # The new pod is as the others are, not as the new release would have it.
+    images = {
+        container["image"] for pod in fleet.pods() for container in pod["spec"]["initContainers"]
+    }
+    assert images == {fleet.cluster.image("agent")}
+
+
+def test_the_chart_is_uninstalled_and_fleets_stay(fleet: Fleet, installation: Installation) -> None:
+    fleet.apply({"replicas": 1})
+    fleet.wait_until_ready()
+    before = fleet.uids()
+
+    with traffic(fleet) as driver:
+        driver.mark("uninstalled")
+        installation.uninstall()
+        driver.until(requests=20, seconds=60)
+        assert fleet.uids() == before
+        installation.upgrade()
+        fleet.wait_until_ready()
+        uninstalled = driver.window("uninstalled")
+
+    assert fleet.uids() == before
+    assert_no_failures(uninstalled, minimum=20)
+
+
+def test_operators_at_rest_write_nothing(fleet: Fleet, installation: Installation) -> None:
+    fleet.apply({"replicas": 1})
+    fleet.wait_until_ready()
+    time.sleep(2 * LEASE_SECONDS)
+    before = written(installation)
+
+    time.sleep(30)
+
+    assert written(installation) - before <= 1
+
+
+def test_no_operator_was_refused_anything(installation: Installation) -> None:
+    refused = [
+        entry for entry in installation.logs() if "orbidden" in str(entry) or "403" in str(entry)
+    ]
+
+    assert refused == []
+
+
+def written(installation: Installation) -> float:
+    """Return how many writes the leader has made, those of its Lease aside."""
+    leader = until(installation.leader, what="a leader", seconds=30)
+    script = (
+        "import urllib.request; "
+        "print(urllib.request.urlopen('http://127.0.0.1:9090/metrics').read().decode())"
+    )
+    metrics = installation.kubectl("exec", leader, "--", "python3", "-c", script)
+    return sum(
+        float(line.rsplit(" ", 1)[1])
+        for line in metrics.splitlines()
+        if line.startswith("specfleet_operator_api_writes_total") and "lease" not in line.lower()
+    )
+
+
+def left(fleet: Fleet) -> list[str]:
+    """Return the names of everything that the operator made for a fleet and that is still there."""
+    found = fleet.client.get(
+        *("-n", fleet.namespace, "-l", f"specfleet.dev/fleet={fleet.name}"),
+        "all,configmaps,secrets,networkpolicies,poddisruptionbudgets,serviceaccounts",
+    )
+    return [f"{one['kind']} {one['metadata']['name']}" for one in found["items"]]
+
+
+def is_ready(pod: dict[str, object]) -> bool:
+    """Say whether a pod gets traffic."""
+    status = pod["status"]
+    assert isinstance(status, dict)
+    return any(
+        entry["type"] == "Ready" and entry["status"] == "True"
+        for entry in status.get("conditions", [])
+    )

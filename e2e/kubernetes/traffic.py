@@ -1,0 +1,28 @@
+"""Sends a fleet requests for as long as a test does something to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from e2e.cluster_traffic.background import running_traffic
+from e2e.cluster_traffic.driving import DOCUMENTS, Load
+from e2e.cluster_traffic.watching import Watch
+from e2e.kubernetes.fleet import Fleet
+from specfleet_cli.traffic.prompts import Document
+
+CLIENTS = Load(clients=4)
+
+_FIRST_SECONDS = 60.0
+
+
+@contextmanager
+def traffic(
+    fleet: Fleet, *, load: Load = CLIENTS, documents: Sequence[Document] = DOCUMENTS
+) -> Iterator[Watch]:
+    """Send requests to the fleet's Service; the block begins when the first are answered."""
+    service = fleet.client.get("-n", fleet.namespace, "service", fleet.name)["spec"]
+    url = f"http://{service['clusterIP']}:{service['ports'][0]['port']}"
+    with running_traffic(url, load, documents) as watch:
+        watch.until(requests=load.clients or 1, seconds=_FIRST_SECONDS)
+        yield watch

@@ -1,0 +1,1 @@
+"""The operator: brings what a SpeculatorFleet asks for to a Kubernetes cluster."""

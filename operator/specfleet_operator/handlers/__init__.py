@@ -1,0 +1,1 @@
+"""What kopf calls. It only notes that a fleet changed; nothing is decided or written here."""

@@ -1,0 +1,350 @@
+"""Puts the operator's parts together, starts them and ends them."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import signal
+import time
+from collections.abc import Callable, Coroutine, Iterable
+from importlib.metadata import version
+from typing import Any, cast
+
+import kopf
+import structlog
+from prometheus_client import CollectorRegistry
+
+from specfleet_operator.aggregators import Aggregators
+from specfleet_operator.api import Cluster, Refused, Unreachable
+from specfleet_operator.certificates import new_key
+from specfleet_operator.claiming import (
+    CLAIM_LEASE,
+    CLAIM_SECONDS,
+    MarkedTerritory,
+    UnmarkedTerritory,
+)
+from specfleet_operator.cluster import KubernetesCluster
+from specfleet_operator.connecting import Connection, connected, found_configuration
+from specfleet_operator.events import Events
+from specfleet_operator.fleets import Fleets
+from specfleet_operator.handlers.fleets import kopf_registry, kopf_settings
+from specfleet_operator.informers import Informer
+from specfleet_operator.kinds import CHILDREN, FLEET, LEASE, Kind
+from specfleet_operator.leading import LeaseHolder, LostLead, lead
+from specfleet_operator.leases import REQUEST_SHARE
+from specfleet_operator.naming import FIELD_MANAGER, FLEET_LABEL
+from specfleet_operator.observed import Images, OperatorFacts
+from specfleet_operator.optional import OptionalChildren
+from specfleet_operator.reconciling import World, reconcile, tell_failure
+from specfleet_operator.settings import Settings
+from specfleet_operator.store import FleetKey, Store
+from specfleet_operator.telemetry import Instruments, health_page, metrics_page, serve
+from specfleet_operator.tokens import Keys, Tokens
+from specfleet_operator.vitals import Vitals
+from specfleet_operator.working import Work
+
+log = structlog.get_logger()
+
+SHUTDOWN_SECONDS = 10.0
+LONGEST_REQUEST_SECONDS = 10.0
+DEFINITION_SECONDS = 5.0
+
+
+def clock() -> float:
+    """Return seconds of a clock that goes on while the process is frozen or the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+async def operate(settings: Settings) -> int:
+    """Run the operator until it is told to stop (0) or cannot go on (1)."""
+    user_agent = f"{FIELD_MANAGER}/{version('specfleet')}"
+    async with connected(await found_configuration(), user_agent) as connection:
+        return await _Operator(settings, connection).run()
+
+
+class _Operator:
+    """All parts of one operator process."""
+
+    def __init__(self, settings: Settings, connection: Connection) -> None:
+        self._settings = settings
+        self._connection = connection
+        self._namespaces: tuple[str | None, ...] = settings.namespaces or (None,)
+        self._registry = CollectorRegistry()
+        self._instruments = Instruments(self._registry)
+        self._won = asyncio.Event()
+        self._session = connection.session()
+        self._lease = self._new_lease()
+        self._cluster = self._guarded_cluster()
+        self._work = Work(
+            self._pass, failed=self._tell_failure, instruments=self._instruments, clock=clock
+        )
+        self._fleets = Fleets(
+            self._cluster,
+            Store(),
+            self._namespaces,
+            changed=lambda fleet: self._work.mark([fleet]),
+            gone=self._forget,
+            clock=clock,
+        )
+        self._children = Store()
+        self._informers = [one for kind in CHILDREN for one in self._informers_of(kind)]
+        self._optional = OptionalChildren(self._cluster, self._informers_of, changed=self._mark_all)
+        self._keys = Keys(self._cluster, self._mark_all)
+        self._aggregators = self._new_aggregators()
+        self._world = self._new_world()
+        self._is_ours, self._keep_territory = self._new_territory()
+
+    async def run(self) -> int:
+        """Start everything and wait for the first thing to end."""
+        servers = await self._serve()
+        stop = asyncio.Event()
+        _take_signals(stop)
+        tasks = {
+            name: asyncio.create_task(part, name=name)
+            for name, part in {
+                "stop": _wait(stop),
+                **{one.name: one.run() for one in self._informers},
+                "fleets": self._fleets.keep(self._settings.resync_seconds),
+                "keys": self._keys.keep(),
+                "optional": self._optional.keep(),
+                "territory": self._keep_territory,
+                "lease": lead(self._lease, self._won),
+                "work": self._begin(),
+                "kopf": self._watch_fleets(stop),
+            }.items()
+        }
+        done, _ = await asyncio.wait(tasks.values(), return_when=asyncio.FIRST_COMPLETED)
+        code = 0 if stop.is_set() else 1
+        for task in done:
+            _log_end(task)
+        async with asyncio.timeout(SHUTDOWN_SECONDS):
+            await self._work.stop()
+            await self._aggregators.stop()
+            await self._lease.give_back()
+            for server in servers:
+                server.close()
+            for task in tasks.values():
+                task.cancel()
+            await asyncio.gather(*tasks.values(), return_exceptions=True)
+        return code
+
+    async def _begin(self) -> None:
+        """Work once this operator leads and knows everything; then there is nothing to do here."""
+        await self._won.wait()
+        for informer in self._informers:
+            await informer.synced.wait()
+        await self._fleets.synced.wait()
+        self._work.start()
+        self._mark_all()
+        await asyncio.Event().wait()
+
+    async def _watch_fleets(self, stop: asyncio.Event) -> None:
+        while not await self._is_defined(FLEET):
+            log.warning("definition_missing", kind=FLEET.name, next_seconds=DEFINITION_SECONDS)
+            await asyncio.sleep(DEFINITION_SECONDS)
+        before = asyncio.all_tasks()
+        tasks = await kopf.spawn_tasks(
+            registry=kopf_registry(
+                lambda item, deleted: self._fleets.told(item, deleted=deleted),
+                lambda: self._connection.session(only_reads=True),
+                self._connection.url,
+            ),
+            settings=kopf_settings(),
+            # Without one, kopf asks for the user's name, and a container's user has none.
+            identity=cast(Any, self._settings.pod_name),
+            standalone=True,
+            clusterwide=not self._settings.namespaces,
+            namespaces=self._settings.namespaces,
+        )
+        # kopf has taken them for itself, and would end everything else at once.
+        _take_signals(stop)
+        await kopf.run_tasks(tasks, ignored=before)
+
+    async def _is_defined(self, kind: Kind) -> bool:
+        try:
+            return kind.name in await self._cluster.kinds(kind.api_version)
+        except (Unreachable, Refused) as error:
+            log.warning("kinds_unknown", api_version=kind.api_version, error=str(error))
+            return False
+
+    async def _pass(self, fleet: FleetKey) -> float | None:
+        if not self._is_ours(fleet.namespace):
+            self._aggregators.forget(fleet)
+            return None
+        return await reconcile(fleet, self._world)
+
+    async def _tell_failure(self, fleet: FleetKey, error: Exception) -> None:
+        await tell_failure(fleet, error, self._world)
+
+    def _forget(self, fleet: FleetKey) -> None:
+        self._work.forget(fleet)
+        self._aggregators.forget(fleet)
+        self._world.refused.pop(fleet, None)
+
+    def _mark_known(self, fleets: Iterable[FleetKey]) -> None:
+        # What a fleet leaves behind changes too, until it is collected.
+        self._work.mark(self._fleets.known(fleets))
+
+    def _mark_all(self) -> None:
+        self._work.mark(self._fleets.all())
+
+    def _mark_namespace(self, namespace: str) -> None:
+        self._work.mark(fleet for fleet in self._fleets.all() if fleet.namespace == namespace)
+
+    def _facts(self) -> OperatorFacts:
+        settings = self._settings
+        return OperatorFacts(
+            version=version("specfleet"),
+            images=Images(
+                agent=settings.agent_image,
+                aggregator=settings.aggregator_image,
+                default_engine=settings.default_engine_image,
+            ),
+            namespace=settings.own_namespace,
+            service_account=settings.service_account,
+            cluster_domain=settings.cluster_domain,
+            optional_kinds=self._optional.names(),
+        )
+
+    def _new_lease(self) -> LeaseHolder:
+        cluster = KubernetesCluster(
+            self._session,
+            self._connection.url,
+            request_seconds=self._request_seconds,
+            retry_seconds=0.0,
+            may_write=lambda: True,
+            count_write=self._instruments.count_write,
+        )
+        return LeaseHolder(
+            cluster,
+            namespace=self._settings.own_namespace,
+            name=self._settings.lease_name,
+            holder=f"{self._settings.pod_name}_{secrets.token_hex(4)}",
+            lease_seconds=self._settings.lease_seconds,
+            clock=clock,
+            wall_clock=time.time,
+        )
+
+    def _guarded_cluster(self) -> Cluster:
+        return KubernetesCluster(
+            self._session,
+            self._connection.url,
+            request_seconds=self._request_seconds,
+            may_write=self._lease.holds,
+            count_write=self._instruments.count_write,
+        )
+
+    @property
+    def _request_seconds(self) -> float:
+        return min(self._settings.lease_seconds * REQUEST_SHARE, LONGEST_REQUEST_SECONDS)
+
+    def _informers_of(self, kind: Kind) -> list[Informer]:
+        return [
+            Informer(
+                self._cluster,
+                self._children,
+                kind,
+                namespace,
+                selector=FLEET_LABEL,
+                mark=self._mark_known,
+                clock=clock,
+            )
+            for namespace in self._namespaces
+        ]
+
+    def _new_aggregators(self) -> Aggregators:
+        tokens = Tokens(
+            self._cluster,
+            namespace=self._settings.own_namespace,
+            service_account=self._settings.service_account,
+            clock=clock,
+        )
+        return Aggregators(tokens, mark=self._mark_known, clock=clock, wall_clock=time.time)
+
+    def _new_world(self) -> World:
+        return World(
+            cluster=self._cluster,
+            fleets=self._fleets.store,
+            children=self._children,
+            aggregators=self._aggregators,
+            keys=self._keys,
+            events=Events(
+                self._cluster,
+                instance=self._settings.pod_name,
+                clock=clock,
+                wall_clock=time.time,
+            ),
+            facts=self._facts,
+            wall_clock=time.time,
+            make_key=new_key,
+        )
+
+    def _new_territory(self) -> tuple[Callable[[str], bool], Coroutine[Any, Any, None]]:
+        """Return what says which namespaces are ours, and what keeps that up to date."""
+        if self._settings.namespaces:
+            marked = MarkedTerritory(
+                {name: self._claim(name) for name in self._settings.namespaces}
+            )
+            return marked.has, marked.keep(self._mark_namespace, self._won)
+        marks = Store()
+        informer = Informer(
+            self._cluster,
+            marks,
+            LEASE,
+            None,
+            selector=f"={CLAIM_LEASE}",
+            mark=lambda _: None,
+            clock=clock,
+        )
+        self._informers.append(informer)
+        unmarked = UnmarkedTerritory(marks, clock)
+        return unmarked.has, unmarked.keep()
+
+    def _claim(self, namespace: str) -> LeaseHolder:
+        return LeaseHolder(
+            self._cluster,
+            namespace=namespace,
+            name=CLAIM_LEASE,
+            # All replicas of an installation are one holder; only the leader among them writes.
+            holder=f"{self._settings.own_namespace}.{self._settings.lease_name}",
+            lease_seconds=CLAIM_SECONDS,
+            clock=clock,
+            wall_clock=time.time,
+        )
+
+    async def _serve(self) -> list[asyncio.Server]:
+        host = self._settings.host
+        vitals = Vitals(
+            informers=self._informers,
+            fleets=self._fleets,
+            work=self._work,
+            aggregators=self._aggregators,
+            lease=self._lease,
+            instruments=self._instruments,
+        )
+        health = {"/healthz": health_page(vitals.ailments), "/readyz": health_page(vitals.gaps)}
+        figures = {"/metrics": metrics_page(self._registry, vitals.refresh_metrics)}
+        return [
+            await serve(host, self._settings.health_port, health),
+            await serve(host, self._settings.metrics_port, figures),
+        ]
+
+
+def _take_signals(stop: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+
+
+async def _wait(event: asyncio.Event) -> None:
+    await event.wait()
+
+
+def _log_end(task: asyncio.Task[None]) -> None:
+    error = None if task.cancelled() else task.exception()
+    if isinstance(error, LostLead):
+        log.error("lead_lost", error=str(error))
+    elif error is not None:
+        log.error("part_failed", part=task.get_name(), exc_info=error)
+    else:
+        log.info("ending", part=task.get_name())

@@ -1,0 +1,1 @@
+"""The objects of a fleet, as complete JSON; one module per subject. Pure."""

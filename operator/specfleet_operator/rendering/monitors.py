@@ -1,0 +1,36 @@
+"""What a Prometheus operator collects from a fleet, in clusters that have one."""
+
+from __future__ import annotations
+
+from specfleet_operator.naming import AGGREGATOR, ENGINE, account_name
+from specfleet_operator.rendering.subject import Json, Subject, child, selector
+
+POD_MONITOR = "PodMonitor"
+
+_PORTS = {ENGINE: ("http", "agent"), AGGREGATOR: ("metrics",)}
+
+
+def pod_monitors(subject: Subject) -> list[Json]:
+    """Return one monitor for engines with their agents and one for the aggregator, or none."""
+    if POD_MONITOR not in subject.facts.optional_kinds:
+        return []
+    return [_monitor(subject, component) for component in _PORTS]
+
+
+def _monitor(subject: Subject, component: str) -> Json:
+    return child(
+        subject,
+        "monitoring.coreos.com/v1",
+        POD_MONITOR,
+        account_name(subject.name, component),
+        component=component,
+        body={
+            "spec": {
+                "selector": {"matchLabels": selector(subject.name, component)},
+                "podTargetLabels": ["specfleet.dev/fleet", "specfleet.dev/cohort"],
+                "podMetricsEndpoints": [
+                    {"port": port, "path": "/metrics"} for port in _PORTS[component]
+                ],
+            }
+        },
+    )

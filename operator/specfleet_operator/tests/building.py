@@ -1,0 +1,160 @@
+"""Builders of fleets and of what surrounds them, for tests to change at one place."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from specfleet_common.wire.messages import (
+    DrafterCounters,
+    FleetState,
+    TrainerStatus,
+    VersionRef,
+    WorkerState,
+)
+from specfleet_operator.naming import API_VERSION, ENGINE, KIND
+from specfleet_operator.observed import AggregatorView, Images, OperatorFacts, Trust
+from specfleet_operator.pods import Pod
+from specfleet_operator.reading import read
+from specfleet_operator.rendering.subject import Subject
+
+NOW = 1_800_000_000.0
+
+FACTS = OperatorFacts(
+    version="1.0.0",
+    images=Images(agent="agent:1", aggregator="aggregator:1", default_engine="vllm:1"),
+    namespace="specfleet-system",
+    service_account="specfleet-operator",
+)
+TRUST = Trust(
+    ca_pem="CA",
+    ca_key_pem="CA KEY",
+    certificate_pem="CERTIFICATE",
+    key_pem="KEY",
+    not_after=NOW + 1e7,
+    issuer="https://kubernetes.default.svc",
+    jwks='{"keys": []}',
+)
+
+_SPEC: dict[str, Any] = {
+    "target": {
+        "model": "tiny",
+        "source": {"persistentVolumeClaim": {"claimName": "models"}},
+    },
+    "drafter": {"family": "mtp"},
+    "store": {
+        "s3": {
+            "endpoint": "https://s3.example.com",
+            "bucket": "fleets",
+            "credentialsSecretRef": {"name": "s3"},
+        }
+    },
+}
+
+
+def fleet(*, generation: int = 1, status: Any = None, **changes: Any) -> dict[str, Any]:
+    """Return a SpeculatorFleet; `engine__image="x"` sets that field of its spec."""
+    spec = copy.deepcopy(_SPEC)
+    for path, value in changes.items():
+        *folders, name = path.split("__")
+        place = spec
+        for folder in folders:
+            place = place.setdefault(folder, {})
+        place[name] = value
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {
+            "name": "demo",
+            "namespace": "ml",
+            "uid": "uid-of-demo",
+            "generation": generation,
+        },
+        "spec": spec,
+        **({} if status is None else {"status": status}),
+    }
+
+
+def subject(facts: OperatorFacts = FACTS, **changes: Any) -> Subject:
+    """Return the fleet as it is rendered."""
+    found = read(fleet(**changes), facts)
+    assert isinstance(found, Subject), found
+    return found
+
+
+def pod(name: str, **changes: Any) -> Pod:
+    """Return a ready pod of an engine; its cohort is what its name begins with."""
+    cohort, _, ordinal = name.rpartition("-")
+    fields: dict[str, Any] = {
+        "name": name,
+        "uid": name,
+        "component": ENGINE,
+        "cohort": cohort,
+        "ordinal": int(ordinal),
+        "revision": "new",
+        "ready": True,
+        "terminating": False,
+        "trouble": None,
+        "annotations": {},
+    }
+    return Pod(**{**fields, **changes})
+
+
+def version(number: int) -> VersionRef:
+    """Return a version whose digest starts with its number."""
+    return VersionRef(number=number, digest=f"{number:08d}{'f' * 56}", size_bytes=10)
+
+
+def worker(worker_id: str, **changes: Any) -> WorkerState:
+    """Return a live worker that trains."""
+    fields: dict[str, Any] = {
+        "worker_id": worker_id,
+        "cohort": "main",
+        "live": True,
+        "trains": True,
+        "observed_digest": "stock",
+        "swaps": 0,
+        "delta_counted": False,
+        "held": None,
+        "trainer": trainer("training"),
+        "drafters": (DrafterCounters("stock", 10, (10, 10), (5, 5), 20, 1.0),),
+        "refused_deltas": 0,
+        "refusal": "",
+    }
+    return WorkerState(**{**fields, **changes})
+
+
+def trainer(phase: str) -> TrainerStatus:
+    """Return what a trainer in this phase reports."""
+    return TrainerStatus(phase, 5, 65, 5000, 420.4, (2.5, 3.25))
+
+
+def state(*workers: WorkerState, **changes: Any) -> FleetState:
+    """Return what the aggregator tells of one lineage."""
+    fields: dict[str, Any] = {
+        "fleet": "demo",
+        "lineage": None,
+        "round": 3,
+        "base": version(3),
+        "stable": version(0),
+        "deltas": 0,
+        "quorum": 1,
+        "reason": "",
+        "live_workers": len(workers),
+        "training_workers": len(workers),
+        "round_seconds": 1.0,
+        "store_error": "",
+        "workers": workers,
+        "settings_generation": 1,
+    }
+    return FleetState(**{**fields, **changes})
+
+
+def view(*states: FleetState) -> AggregatorView:
+    """Return an aggregator that is reachable and has said this."""
+    return AggregatorView(reachable=True, error="", since=NOW - 100, states=states)
+
+
+def silent(*, seconds: float, error: str = "connection refused") -> AggregatorView:
+    """Return an aggregator that has been unreachable for so long."""
+    return AggregatorView(reachable=False, error=error, since=NOW - seconds)

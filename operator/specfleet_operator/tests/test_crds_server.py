@@ -1,0 +1,426 @@
+"""What a real API server takes as a fleet, what it refuses, in which words, and what it shows."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+import yaml
+
+from e2e.cluster.control_plane import KubectlFailed, kubectl
+from specfleet_common.api.cluster import fleet_from_object
+from specfleet_common.api.testing import fleet_object
+from specfleet_operator.tests.crds import CLAIM, HOST, S3, CustomResources, conditions
+from specfleet_operator.tests.test_crds import CLUSTER_EXAMPLES, EXAMPLES, KINDS
+from tools.crds.definitions import Resource
+
+
+def says(expected: str, api: CustomResources, *arguments: str) -> str:
+    """Return what kubectl says once it says what is expected: kinds are published with a delay."""
+    said, deadline = "", time.monotonic() + 60
+    while expected not in said and time.monotonic() < deadline:
+        try:
+            said = kubectl(api.plane, *arguments)
+        except KubectlFailed as failure:
+            said = str(failure)
+    return said
+
+
+@KINDS
+def test_the_schema_is_structural_and_served(api: CustomResources, resource: Resource) -> None:
+    found = conditions(api, resource)
+
+    assert found["Established"] == "True"
+    assert found["NamesAccepted"] == "True"
+    assert "NonStructuralSchema" not in found
+
+
+GOOD = [
+    pytest.param({}, id="smallest"),
+    pytest.param({"spec__target__source": CLAIM}, id="claim"),
+    pytest.param(
+        {"spec__target__source": {"persistentVolumeClaim": {"claimName": "a.b", "path": "x/y"}}},
+        id="path-of-a-claim",
+    ),
+    pytest.param({"spec__replicas": 0}, id="no-engines"),
+    pytest.param({"spec__cohorts": [{"name": "a"}, {"name": "b", "serve": "Local"}]}, id="cohorts"),
+    pytest.param({"spec__trainer__depthWeights": ["1", "0.5", "0.25"]}, id="depth-weights"),
+    pytest.param({"spec__trainer__depthWeighting": "DPACE"}, id="dpace"),
+    pytest.param(
+        {"spec__engine__resources": {"limits": {"cpu": 2, "memory": "1.5Gi", "nvidia.com/gpu": 1}}},
+        id="quantities",
+    ),
+    pytest.param({"spec__trainer__resources": {"limits": {"memory": "1e9"}}}, id="exponent"),
+    pytest.param({"spec__engine__sharedMemory": 67108864}, id="shared-memory-in-bytes"),
+    pytest.param({"spec__engine__args": ["--max-num-seqs", "16", "-O3", "text, free"]}, id="args"),
+    pytest.param(
+        {"spec__engine__pod__volumes": [{"name": "data", "hostPath": {"path": "/data"}}]},
+        id="volume",
+    ),
+    pytest.param({"spec__engine__pod__labels": {"example.com/team": "a", "Tier": ""}}, id="labels"),
+    pytest.param(
+        {
+            "spec__engine__pod__affinity": {"nodeAffinity": {"x": [{"y": 1}]}},
+            "spec__engine__pod__tolerations": [{"operator": "Exists", "tolerationSeconds": 5}],
+            "spec__engine__pod__securityContext": {"fsGroup": 1},
+            "spec__engine__pod__volumeMounts": [{"name": "data", "mountPath": "/data"}],
+        },
+        id="passed-on",
+    ),
+    pytest.param(
+        {"spec__networkPolicy": {"ingressFrom": [], "egressTo": [{"ipBlock": {"cidr": "::/0"}}]}},
+        id="network",
+    ),
+    pytest.param(
+        {"spec__store": {"s3": {**S3, "caFile": "ca.pem", "caSecretRef": {"name": "ca"}}}},
+        id="certificates-for-both-substrates",
+    ),
+]
+
+BAD = [
+    pytest.param(
+        {"spec__target__source": None},
+        "spec.target.source",
+        "a cluster needs a source, set persistentVolumeClaim or hostPath",
+        id="no-source",
+    ),
+    pytest.param(
+        {"spec__target__source": {}},
+        "spec.target.source",
+        "set exactly one of persistentVolumeClaim and hostPath",
+        id="empty-source",
+    ),
+    pytest.param(
+        {"spec__target__source": {**CLAIM, **HOST}},
+        "spec.target.source",
+        "set exactly one of persistentVolumeClaim and hostPath",
+        id="two-sources",
+    ),
+    pytest.param(
+        {"spec__target__model": "../tiny"},
+        "spec.target.model",
+        "expected a relative path without '..'",
+        id="model-outside-the-source",
+    ),
+    pytest.param(
+        {"spec__target__model": "/tiny"},
+        "spec.target.model",
+        "expected a relative path without '..'",
+        id="absolute-model",
+    ),
+    pytest.param(
+        {"spec__target__source": {"persistentVolumeClaim": {"claimName": "a", "path": "x/../y"}}},
+        "spec.target.source.persistentVolumeClaim.path",
+        "expected a path without '..'",
+        id="path-outside-the-claim",
+    ),
+    pytest.param(
+        {"spec__store": {"directory": {"path": "/store"}}},
+        "spec.store.directory",
+        "directory is for a run on one machine, set s3 in a cluster",
+        id="directory",
+    ),
+    pytest.param(
+        {"spec__store": {"s3": S3, "directory": {"path": "/store"}}},
+        "spec.store.directory",
+        "directory is for a run on one machine",
+        id="two-stores",
+    ),
+    pytest.param({"spec__store": {}}, "spec.store.s3", "a cluster needs s3", id="no-store"),
+    pytest.param(
+        {"spec__store__s3__credentialsSecretRef": None},
+        "spec.store.s3.credentialsSecretRef",
+        "a cluster needs the name of the Secret with the credentials",
+        id="no-credentials",
+    ),
+    pytest.param(
+        {"spec__store__s3__caFile": "ca.pem"},
+        "spec.store.s3.caFile",
+        "caFile is a file of one machine, add caSecretRef for a cluster",
+        id="certificates-of-another-machine",
+    ),
+    pytest.param(
+        {"spec__store__s3__endpoint": "s3:9000"}, "spec.store.s3.endpoint", "", id="no-scheme"
+    ),
+    pytest.param(
+        {"spec__cohorts": [{"name": "main"}]},
+        "spec.cohorts[0].name",
+        "'main' is the cohort of spec.replicas, choose another name",
+        id="main-again",
+    ),
+    pytest.param(
+        {"spec__cohorts": [{"name": "aggregator"}]},
+        "spec.cohorts[0].name",
+        "'aggregator' is the fleet's aggregator, choose another name",
+        id="named-like-the-aggregator",
+    ),
+    pytest.param(
+        {"spec__cohorts": [{"name": "a"}, {"name": "a"}]}, "spec.cohorts", "Duplicate", id="twice"
+    ),
+    pytest.param(
+        {"spec__trainer__depthWeights": ["1", "0.5"]},
+        "spec.trainer.depthWeights",
+        "give as many depthWeights as drafter.numSpeculativeTokens",
+        id="depth-weights",
+    ),
+    pytest.param(
+        {"spec__trainer__depthWeighting": "DPACE", "spec__trainer__depthWeights": ["1", "1", "1"]},
+        "spec.trainer.depthWeights",
+        "depthWeights are for the depthWeighting Fixed, remove one of the two",
+        id="two-weightings",
+    ),
+    pytest.param(
+        {"spec__trainer__learningRate": 0.001}, "spec.trainer.learningRate", "string", id="float"
+    ),
+    pytest.param({"spec__replicas": -1}, "spec.replicas", "greater than or equal to 0", id="bound"),
+    pytest.param(
+        {"spec__serve": "stable"}, "spec.serve", '"Stock", "Stable", "Local"', id="choice"
+    ),
+    pytest.param({"spec__target": None}, "spec.target", "Required value", id="missing"),
+    pytest.param(
+        {"spec__promotion": {"mode": "Manual"}},
+        "spec.promotion",
+        "unknown field",
+        id="not-there-yet",
+    ),
+    pytest.param(
+        {"spec__engine__args": ["--max-num-seqs", "8", "--served_model_name=x"]},
+        "spec.engine.args[2]",
+        "--served-model-name is set by specfleet: set spec.target.servedModelName",
+        id="owned-argument",
+    ),
+    pytest.param(
+        {"spec__engine__args": ["-tp=2"]},
+        "spec.engine.args[0]",
+        "-tp is set by specfleet: it is the number of GPUs in spec.engine.resources.limits",
+        id="tensor-parallel",
+    ),
+    pytest.param(
+        {"spec__engine__args": ["--max-num-seqs 8"]},
+        "spec.engine.args[0]",
+        "write one argument per list item",
+        id="two-arguments-in-one",
+    ),
+    pytest.param(
+        {"spec__engine__env": [{"name": "SPECFLEET_X", "value": ""}]},
+        "spec.engine.env[0].name",
+        "names that start with SPECFLEET_ are set by specfleet",
+        id="owned-variable",
+    ),
+    pytest.param(
+        {"spec__engine__env": [{"name": "VLLM_PLUGINS", "value": ""}]},
+        "spec.engine.env[0].name",
+        "specfleet's plugin has to be loaded",
+        id="plugins",
+    ),
+    pytest.param(
+        {"spec__engine__sharedMemory": "1Mi"},
+        "spec.engine.sharedMemory",
+        "expected at least 64Mi",
+        id="little-shared-memory",
+    ),
+    pytest.param(
+        {"spec__trainer__resources": {"limits": {"memory": "256Mi"}}},
+        "spec.trainer.resources.limits",
+        "give agent and trainer a memory limit of at least 512Mi, or none",
+        id="little-trainer-memory",
+    ),
+    pytest.param(
+        {"spec__engine__resources": {"requests": {"cpu": "two"}}},
+        "spec.engine.resources.requests.cpu",
+        "should match",
+        id="no-quantity",
+    ),
+    pytest.param(
+        {"spec__engine__resources": {"requests": {"cpu": -1}}},
+        "spec.engine.resources.requests.cpu",
+        "greater than or equal to 0",
+        id="negative-quantity",
+    ),
+    pytest.param(
+        {"spec__engine__pod__labels": {"specfleet.dev/fleet": "x"}},
+        "spec.engine.pod.labels",
+        "keys that start with app.kubernetes.io/ or specfleet.dev/ are set by specfleet",
+        id="our-label",
+    ),
+    pytest.param(
+        {"spec__engine__pod__nodeSelector": {"a b": "x"}},
+        "spec.engine.pod.nodeSelector",
+        "keys are an optional prefix/ and at most 63 letters",
+        id="no-label",
+    ),
+    pytest.param(
+        {"spec__engine__pod__volumes": [{"name": "model", "emptyDir": {}}]},
+        "spec.engine.pod.volumes",
+        "specfleet has volumes named",
+        id="our-volume",
+    ),
+    pytest.param(
+        {"spec__engine__pod__volumes": [{"emptyDir": {}}]},
+        "spec.engine.pod.volumes[0].name",
+        "Required value",
+        id="volume-without-a-name",
+    ),
+    pytest.param(
+        {"metadata__name": "x" * 41}, "metadata.name", "may not be more than 40", id="long-name"
+    ),
+    pytest.param({"metadata__name": "1st"}, "metadata.name", "should match", id="name"),
+]
+
+
+@pytest.mark.parametrize("changes", GOOD)
+def test_a_right_fleet_is_taken(api: CustomResources, changes: dict[str, Any]) -> None:
+    document = fleet_object(**changes)
+
+    assert api.refusal(document) is None
+    assert fleet_from_object(document).metadata.name == "tiny"
+
+
+@pytest.mark.parametrize(("changes", "field", "words"), BAD)
+def test_a_wrong_fleet_is_refused_with_its_field_and_what_to_do(
+    api: CustomResources, changes: dict[str, Any], field: str, words: str
+) -> None:
+    document = fleet_object(**changes)
+
+    refusal = api.refusal(document)
+
+    assert refusal is not None
+    assert field in refusal
+    assert words in refusal
+    with pytest.raises(ValueError, match=r"."):
+        fleet_from_object(document)
+
+
+def test_the_largest_fleet_is_within_the_budget_of_the_rules(api: CustomResources) -> None:
+    key = f"{'a' * 253}/{'k' * 60}"
+    keys = {f"{key}{number:02d}": "v" * 63 for number in range(32)}
+    volumes = [{"name": f"{'n' * 60}{number}", "emptyDir": {}} for number in range(32)]
+    document = fleet_object(
+        spec__target__model="m/" * 2048,
+        spec__engine__args=[f"--{'-_.=' * 1023}"] * 128,
+        spec__engine__env=[{"name": f"{'N' * 250}{n}", "value": "v"} for n in range(128)],
+        spec__engine__pod__labels=keys,
+        spec__engine__pod__annotations=keys,
+        spec__engine__pod__nodeSelector=keys,
+        spec__engine__pod__volumes=volumes,
+        spec__cohorts=[{"name": f"{'c' * 38}{number:02d}"} for number in range(16)],
+    )
+
+    assert api.refusal(document) is None
+
+
+@pytest.mark.parametrize("name", CLUSTER_EXAMPLES)
+def test_an_example_is_taken(api: CustomResources, name: str) -> None:
+    path = EXAMPLES / name
+    metadata = yaml.safe_load(path.read_text(encoding="utf-8"))["metadata"]
+    if "namespace" in metadata:
+        wanted = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "inference"}}
+        kubectl(api.plane, "apply", "-f", "-", stdin=yaml.safe_dump(wanted))
+
+    said = kubectl(api.plane, "apply", "--dry-run=server", "-f", str(path))
+
+    assert (
+        said.strip() == f"speculatorfleet.specfleet.dev/{metadata['name']} created (server dry run)"
+    )
+
+
+def test_an_example_for_one_machine_needs_a_source_and_a_bucket_in_a_cluster(
+    api: CustomResources,
+) -> None:
+    document = yaml.safe_load((EXAMPLES / "demo.yaml").read_text(encoding="utf-8"))
+    refused = api.refusal(document)
+
+    document["spec"]["target"]["source"] = HOST
+    document["spec"]["store"] = {"s3": S3}
+
+    assert refused is not None
+    assert "a cluster needs a source" in refused
+    assert "directory is for a run on one machine" in refused
+    assert api.refusal(document) is None
+
+
+def test_explaining_shows_descriptions_and_defaults(api: CustomResources) -> None:
+    said = says("DESCRIPTION", api, "explain", "sfleet.spec.aggregation")
+
+    assert "How local training becomes global versions." in said
+    assert "Training steps of a worker in one round. Default: 100" in said
+
+
+def test_the_columns_tell_how_a_fleet_is(api: CustomResources) -> None:
+    document = fleet_object(metadata__name="columns")
+    api.create(document)
+    ready = {
+        "type": "Ready",
+        "status": "False",
+        "reason": "StoreUnreachable",
+        "message": "the store refuses the credentials",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    status = {
+        "conditions": [ready],
+        "engines": "3/4",
+        "drafter": {"stable": "12-3f2a91c0"},
+        "acceptanceLength": "2.4",
+    }
+    api.write_status(document, status)
+
+    head, row = says("columns", api, "get", "sfleet", "columns").splitlines()
+
+    assert head.split() == ["NAME", "READY", "REASON", "ENGINES", "DRAFTER", "ACCEPT", "AGE"]
+    assert row.split()[:-1] == ["columns", "False", "StoreUnreachable", "3/4", "12-3f2a91c0", "2.4"]
+
+
+def test_both_kinds_are_listed_by_category(api: CustomResources) -> None:
+    document = fleet_object(metadata__name="listed")
+    api.create(document)
+
+    said = says("listed", api, "get", "specfleet", "-o", "name")
+
+    assert "speculatorfleet.specfleet.dev/listed" in said.splitlines()
+
+
+def test_scaling_to_zero_is_never_refused(api: CustomResources) -> None:
+    document = fleet_object(
+        metadata__name="scaled", spec__replicas=3, spec__aggregation__quorum={"minimum": 3}
+    )
+    api.create(document)
+    status = {"replicas": 3, "selector": "specfleet.dev/cohort=main"}
+    api.write_status(document, status)
+    path = "/apis/specfleet.dev/v1alpha1/namespaces/default/speculatorfleets/scaled/scale"
+
+    before = api.client.get(path).json()
+    for replicas in (0, 2):
+        says("scaled", api, "scale", "sfleet/scaled", f"--replicas={replicas}")
+        assert api.client.get(path).json()["spec"].get("replicas", 0) == replicas
+
+    assert before["status"] == {"replicas": 3, "selector": "specfleet.dev/cohort=main"}
+    assert api.client.get(path.removesuffix("/scale")).json()["spec"]["replicas"] == 2
+
+
+def test_nothing_of_a_whole_status_is_lost(api: CustomResources) -> None:
+    document = fleet_object(metadata__name="reported")
+    api.create(document)
+    status = {
+        "observedGeneration": 1,
+        "conditions": [
+            {
+                "type": "Serving",
+                "status": "True",
+                "observedGeneration": 1,
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+                "reason": "EnginesReady",
+                "message": "all engines are ready",
+            }
+        ],
+        "replicas": 2,
+        "readyReplicas": 1,
+        "selector": "specfleet.dev/cohort=main",
+        "engines": "1/2",
+        "cohorts": [{"name": "main", "replicas": 2, "readyReplicas": 1, "updatedReplicas": 2}],
+        "drafter": {"stable": "stock", "candidate": "1-aa", "lineage": "0123456789abcdef"},
+        "aggregation": {"round": 2, "version": 1, "liveWorkers": 2, "trainingWorkers": 1},
+        "acceptanceLength": "2.1",
+    }
+
+    assert api.write_status(document, status) == status
