@@ -20,11 +20,11 @@ export UV_SYSTEM_CERTS := 1
 export VLLM_NO_USAGE_STATS := 1
 export DO_NOT_TRACK := 1
 
-.PHONY: help env libnuma lock generate format check test test-unit smoke demo bench model clean \
-	experiment-cost experiment-elastic experiment-shift experiment-learning experiment-bytes gate-study
+.PHONY: help env libnuma programs lock generate format check test e2e test-unit smoke demo bench model clean \
+	experiment-cost experiment-elastic experiment-shift experiment-learning experiment-bytes experiment-robust gate-study
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # The stamp holds a digest of what was installed, so that a fresh checkout of the same lock installs nothing.
 env: $(UV) ## Build or update .venv from the lock (about 6 GB at first: torch and vLLM)
@@ -85,15 +85,25 @@ check: env ## Formatting, lints, types, import contracts, generated files
 	before=$$(digest); $(MAKE) generate; \
 	[ "$$before" = "$$(digest)" ] || { echo "one of $(GENERATED) was out of date: commit what 'make generate' wrote"; exit 1; }
 
-test: check libnuma ## Everything: the checks, the unit tests, the end-to-end tests with a real vLLM
+# Built once into the user's cache: the S3 server, and the programs of a Kubernetes cluster.
+programs: env
 	@$(BIN)/python -m tools.versitygw >/dev/null
+	@$(BIN)/python -m tools.cluster.programs >/dev/null
+
+test: check libnuma programs ## The checks, the unit tests, the end-to-end tests with a real vLLM
 	@echo "test: unit"
 	@$(BIN)/python -m pytest -q
 	@echo "test: end to end"
 	@$(BIN)/python -m pytest -q -m e2e
 
-test-unit: env ## The fast tests only
+test-unit: programs ## The fast tests only
 	@$(BIN)/python -m pytest -q
+
+e2e: libnuma programs ## Stories in a Kubernetes cluster, made on this machine or by kind (about 15 minutes)
+	@$(BIN)/python -m pytest -q -m cluster e2e/kubernetes --durations=40
+
+cluster: libnuma programs ## A Kubernetes cluster on this machine with the images, until Ctrl-C
+	@$(BIN)/python -m e2e.cluster
 
 smoke: libnuma ## Train and serve one drafter end to end on this machine, with a real vLLM
 	@$(BIN)/python -m e2e.smoke --engines $(ENGINES)
@@ -115,6 +125,9 @@ experiment-learning: libnuma ## Variants of the training step on the same captur
 
 experiment-bytes: libnuma ## Codecs of deltas and versions: bytes per round against what was learnt
 	@$(BIN)/python -m e2e.experiments.bytes
+
+experiment-robust: libnuma ## What one bad worker of three costs, by the rule that combines deltas
+	@$(BIN)/python -m e2e.experiments.robust
 
 gate-study: env ## How often the promotion gate is wrong and how soon it is right, in simulation
 	@$(BIN)/python -m e2e.gate_study --out out/gate-study

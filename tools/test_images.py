@@ -57,6 +57,12 @@ def test_none_runs_as_root_or_needs_a_shell(image: str) -> None:
     assert re.search(r'\nUSER .+\nENTRYPOINT \["python3", "-m", "[a-z_.]+"\]\n$', text(image))
 
 
+def test_the_log_of_the_operator_has_no_lines_of_grpcs_own() -> None:
+    (environment,) = instructions("operator", "ENV")
+
+    assert "GRPC_VERBOSITY=ERROR" in environment.split()
+
+
 @pytest.mark.parametrize("image", IMAGES)
 def test_all_say_what_they_are(image: str) -> None:
     (labels,) = instructions(image, "LABEL")

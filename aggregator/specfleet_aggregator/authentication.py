@@ -13,6 +13,7 @@ from typing import TypeVar
 from specfleet_aggregator.callers import ANYONE, Caller, CallRefused, Reason
 from specfleet_aggregator.settings import Settings
 from specfleet_aggregator.tokens import Expected, parse_keys, verify
+from specfleet_common.files import read_small
 from specfleet_common.following import Followed
 from specfleet_common.wire.access import AUTHORIZATION, SCHEME
 
@@ -85,7 +86,7 @@ def _secret(data: bytes) -> bytes:
 
 def _followed(path: Path, parse: Callable[[bytes], Value]) -> Followed[Value]:
     try:
-        return Followed(lambda: parse(path.read_bytes()), path)
+        return Followed(lambda: parse(read_small(path)), path)
     except OSError as error:
         raise AuthenticationError(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError as error:

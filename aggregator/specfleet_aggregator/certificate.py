@@ -11,6 +11,7 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 
+from specfleet_common.files import read_small
 from specfleet_common.following import Followed
 
 
@@ -25,13 +26,16 @@ def server_credentials(certificate_file: Path, key_file: Path) -> grpc.ServerCre
     """
 
     def read() -> grpc.ServerCertificateConfiguration:
-        key, certificate = _read(key_file), _read(certificate_file)
+        key, certificate = read_small(key_file), read_small(certificate_file)
         fault = pair_fault(certificate, key)
         if fault is not None:
             raise CertificateError(f"{certificate_file}, {key_file}: {fault}")
         return grpc.ssl_server_certificate_configuration([(key, certificate)])
 
-    followed = Followed(read, certificate_file, key_file)
+    try:
+        followed = Followed(read, certificate_file, key_file)
+    except OSError as error:
+        raise CertificateError(f"{error.filename}: cannot be read: {error.strerror}") from error
     first = used = followed.value
 
     def fetch() -> grpc.ServerCertificateConfiguration | None:
@@ -62,10 +66,3 @@ def pair_fault(certificate: bytes, key: bytes) -> str | None:
     if chain[0].public_key() != private.public_key():
         return "the certificate is of another key"
     return None
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise CertificateError(f"{path}: cannot be read: {error.strerror}") from error

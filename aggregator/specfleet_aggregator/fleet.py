@@ -1,4 +1,4 @@
-"""One lineage of the fleet: its state, what workers are told, and what watchers see. Pure."""
+"""One lineage of the fleet: its state, and what workers are told. Pure."""
 
 from __future__ import annotations
 
@@ -13,21 +13,17 @@ from specfleet_aggregator.round import (
     close_reason,
     count,
     judge,
-    open_reason,
     open_round,
-    quorum,
 )
 from specfleet_common.lineage import Lineage, short
 from specfleet_common.wire.messages import (
     DeltaHeader,
     DeltaReply,
-    FleetState,
     Heartbeat,
     HeartbeatReply,
     Outcome,
     TrainingOrders,
     VersionRef,
-    WorkerState,
 )
 
 # Agents that lost the aggregator try again at least every four seconds.
@@ -120,6 +116,20 @@ def heartbeat(
     return replace(state, members=members, refusals=refusals), reply
 
 
+def stranger(policy: Policy) -> HeartbeatReply:
+    """Return the answer to a worker of no lineage: it has nothing to do."""
+    return HeartbeatReply(
+        stock_wanted=False,
+        round=0,
+        base=None,
+        stable=None,
+        orders=policy.orders,
+        delta_counted=False,
+        lease_seconds=policy.lease_seconds,
+        heartbeat_seconds=policy.heartbeat_seconds,
+    )
+
+
 def left(state: LineageState, worker_id: str) -> LineageState:
     """Return the state without a worker that has gone to another lineage."""
     return replace(state, members=membership.without(state.members, worker_id))
@@ -156,7 +166,7 @@ def may_close(state: LineageState, policy: Policy, *, now: float) -> str | None:
     """Say why the round may close now, or None while it must stay open or is closing."""
     if state.round is None or state.round.closing or now < state.settled_at:
         return None
-    training = len(_training(state, policy, now=now))
+    training = len(training_workers(state, policy, now=now))
     return close_reason(state.round, policy.round, training=training, now=now)
 
 
@@ -221,83 +231,6 @@ def moved(state: LineageState, *, received_bytes: int = 0, sent_bytes: int = 0) 
     )
 
 
-def show(state: LineageState, policy: Policy, *, now: float) -> FleetState:
-    """Return what watchers see."""
-    live = membership.live(state.members, now=now, lease_seconds=policy.lease_seconds)
-    training = len(_training(state, policy, now=now))
-    round_ = state.round
-    return FleetState(
-        fleet=policy.fleet,
-        lineage=state.lineage,
-        round=round_.number if round_ else 0,
-        base=round_.base if round_ else None,
-        stable=state.stock,
-        deltas=len(round_.deltas) if round_ else 0,
-        quorum=quorum(policy.round, training=training),
-        reason=_reason(state, policy, training=training, now=now),
-        live_workers=len(live),
-        training_workers=training,
-        round_seconds=max(0.0, now - round_.opened_at) if round_ else 0.0,
-        store_error=state.store_error,
-        workers=tuple(
-            _show_worker(state, worker_id, live=worker_id in live)
-            for worker_id in sorted(state.members)
-        ),
-        received_bytes=state.received_bytes,
-        sent_bytes=state.sent_bytes,
-        settings_generation=policy.generation,
-        settings_error=policy.settings_error,
-    )
-
-
-def _training(state: LineageState, policy: Policy, *, now: float) -> frozenset[str]:
+def training_workers(state: LineageState, policy: Policy, *, now: float) -> frozenset[str]:
+    """Return the live workers that can hand in a delta."""
     return membership.training(state.members, now=now, lease_seconds=policy.lease_seconds)
-
-
-def _reason(state: LineageState, policy: Policy, *, training: int, now: float) -> str:
-    if state.round is not None:
-        reason = open_reason(state.round, policy.round, training=training)
-        return f"{reason}, more may return after the restart" if now < state.settled_at else reason
-    if not state.loaded:
-        return "waiting for the store"
-    return "waiting for the stock drafter of a worker"
-
-
-def nothing(policy: Policy) -> FleetState:
-    """Return what watchers see before any worker has reported."""
-    return FleetState(
-        fleet=policy.fleet,
-        lineage=None,
-        round=0,
-        base=None,
-        stable=None,
-        deltas=0,
-        quorum=quorum(policy.round, training=0),
-        reason="no worker has reported",
-        live_workers=0,
-        training_workers=0,
-        round_seconds=0.0,
-        store_error="",
-        workers=(),
-        settings_generation=policy.generation,
-        settings_error=policy.settings_error,
-    )
-
-
-def _show_worker(state: LineageState, worker_id: str, *, live: bool) -> WorkerState:
-    beat = state.members[worker_id].beat
-    refusals = state.refusals.get(worker_id)
-    return WorkerState(
-        worker_id=worker_id,
-        cohort=beat.cohort,
-        live=live,
-        trains=beat.trains,
-        observed_digest=beat.observed_digest,
-        swaps=beat.swaps,
-        delta_counted=state.round is not None and worker_id in state.round.deltas,
-        held=beat.held,
-        trainer=beat.trainer,
-        drafters=beat.drafters,
-        refused_deltas=refusals.number if refusals else 0,
-        refusal=refusals.reason if refusals else "",
-    )

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 
 import structlog
 
-from specfleet_aggregator import fleet, publishing
+from specfleet_aggregator import accounts, fleet, publishing, showing
 from specfleet_aggregator.checking import delta_fault, largest_delta_bytes, stock_fault
-from specfleet_aggregator.fleet import LineageState, Policy
-from specfleet_aggregator.metrics import AggregatorMetrics
-from specfleet_aggregator.publishing import Base, Outer
+from specfleet_aggregator.fleet import LineageState
+from specfleet_aggregator.publishing import Base
 from specfleet_aggregator.spool import Spooled
+from specfleet_aggregator.surroundings import Surroundings
 from specfleet_common.back_off import back_off_seconds
-from specfleet_common.lineage import Lineage, short
-from specfleet_common.store.base import Store, StoreError
+from specfleet_common.lineage import Lineage
+from specfleet_common.store.base import StoreError
 from specfleet_common.store.ledger import Ledger
 from specfleet_common.store.versions import DamagedVersion
 from specfleet_common.wire.codec import WireError
@@ -36,20 +34,6 @@ from specfleet_common.wire.messages import (
 )
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What all keepers of a process share; `monotonic` and `wall` return the time in seconds."""
-
-    store: Store
-    spool_directory: Path
-    policy: Policy
-    outer: Outer
-    metrics: AggregatorMetrics
-    monotonic: Callable[[], float]
-    wall: Callable[[], float]
-    changed: Callable[[], None]
 
 
 class Keeper:
@@ -71,7 +55,7 @@ class Keeper:
 
     def show(self) -> FleetState:
         """Return what watchers see."""
-        return fleet.show(self._state, self._around.policy, now=self._around.monotonic())
+        return showing.show(self._state, self._around.policy, now=self._around.monotonic())
 
     def heartbeat(self, beat: Heartbeat) -> HeartbeatReply:
         """Renew a lease; WrongStock when the worker's drafter is not this lineage's."""
@@ -121,15 +105,7 @@ class Keeper:
             self._uploads[header.worker_id] = upload
         else:
             upload.close()
-        self._around.metrics.delta(header.worker_id, reply)
-        log.info(
-            "delta_received",
-            lineage=header.lineage_id,
-            worker=header.worker_id,
-            round=header.round,
-            outcome=reply.outcome.value,
-            reason=reply.reason,
-        )
+        accounts.delta(self._around.metrics, header, reply)
         return reply
 
     def known_stock(self, digest: str) -> VersionRef | None:
@@ -221,15 +197,7 @@ class Keeper:
                 settle_seconds=settle_seconds,
             )
         )
-        for damage in base.damage:
-            log.error("version_damaged", reason=damage, used=base.manifest.number)
-        log.info(
-            "round_opened",
-            lineage=self._state.lineage.id,
-            number=base.manifest.number,
-            digest=short(base.ref.digest),
-            round=base.taken,
-        )
+        accounts.opened(base)
 
     async def _publish_stock(self, digest: str, upload: Spooled) -> None:
         lineage, data = self._state.lineage, upload.data()
@@ -276,16 +244,8 @@ class Keeper:
             await self._load()
             return
         now = self._around.monotonic()
-        self._around.metrics.published(
-            round_seconds=now - round_.opened_at, outer_seconds=now - closed_at
-        )
-        log.info(
-            "round_closed",
-            lineage=self._state.lineage.id,
-            number=round_.number,
-            workers=sorted(round_.deltas),
-            reason=reason,
-            seconds=round(now - round_.opened_at, 3),
+        accounts.closed(
+            self._around.metrics, round_, published, reason=reason, closed_at=closed_at, now=now
         )
         self._start_from(published)
 

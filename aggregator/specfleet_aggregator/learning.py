@@ -45,8 +45,9 @@ class InForce:
 
     @property
     def outer(self) -> Outer:
-        """Return how large the outer step is."""
-        return Outer(self.settings.outer_learning_rate, self.settings.outer_momentum)
+        """Return how deltas become a step, and how large it is."""
+        settings = self.settings
+        return Outer(settings.combine, settings.outer_learning_rate, settings.outer_momentum)
 
 
 def take(in_force: InForce, data: bytes) -> InForce:

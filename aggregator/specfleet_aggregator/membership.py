@@ -50,5 +50,7 @@ def _able(members: Iterable[Member]) -> frozenset[str]:
     return frozenset(
         member.beat.worker_id
         for member in members
-        if member.beat.trains and member.beat.trainer.phase not in _IDLE_PHASES
+        if member.beat.trains
+        and not member.beat.engine_problem
+        and member.beat.trainer.phase not in _IDLE_PHASES
     )

@@ -22,6 +22,7 @@ class AggregatorMetrics:
         self._training = metrics.gauge(metrics.AGGREGATOR_TRAINING_WORKERS, registry)
         self._deltas = metrics.counter(metrics.AGGREGATOR_DELTAS, registry)
         self._refused = metrics.counter(metrics.AGGREGATOR_REFUSED_DELTAS, registry)
+        self._left_out = metrics.counter(metrics.AGGREGATOR_LEFT_OUT_DELTAS, registry)
         self._round_seconds = metrics.histogram(
             metrics.AGGREGATOR_ROUND_SECONDS, registry, _BUCKETS
         ).labels(fleet)
@@ -49,6 +50,10 @@ class AggregatorMetrics:
         self._deltas.labels(self._fleet, reply.outcome).inc()
         if reply.outcome is Outcome.REFUSED:
             self._refused.labels(self._fleet, worker_id).inc()
+
+    def left_out(self, worker_id: str) -> None:
+        """Count a delta that had no part in its round's version."""
+        self._left_out.labels(self._fleet, worker_id).inc()
 
     def moved(self, *, received_bytes: int, sent_bytes: int) -> None:
         """Count bytes of weights."""

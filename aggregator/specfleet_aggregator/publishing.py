@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from specfleet_common.codecs.deltas import open_delta
-from specfleet_common.diloco.combine import mean
+from specfleet_common.diloco.combine import combine
+from specfleet_common.diloco.lengths import TooLong
 from specfleet_common.diloco.outer import outer_step
+from specfleet_common.diloco.rule import Rule
 from specfleet_common.lineage import Lineage, Shapes
 from specfleet_common.store import owner, versions
 from specfleet_common.store.base import Store, StoreError
@@ -20,21 +22,26 @@ from specfleet_common.wire.messages import DeltaHeader, VersionRef
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """How large the outer step is."""
+    """How the deltas of a round become a step, and how large it is."""
 
+    combine: Rule
     learning_rate: float
     momentum: float
 
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """The version that a round starts from, and what its deltas are checked against."""
+    """The version that a round starts from, and what its deltas are checked against.
+
+    `damage` was found when it was loaded, `left_out` were deltas when it was published.
+    """
 
     manifest: Manifest
     stock: VersionRef
     taken: int
     shapes: Shapes
     damage: tuple[str, ...] = ()
+    left_out: tuple[TooLong, ...] = ()
 
     @property
     def ref(self) -> VersionRef:
@@ -110,13 +117,14 @@ def publish_next(
     The workers' order is that of their names, so that the same deltas make the same version.
     """
     lineage, number = base.manifest.lineage, base.taken + 1
-    opened = [
-        open_delta(data, header.codec, shapes=base.shapes)
-        for _, (header, data) in sorted(deltas.items())
-    ]
+    opened = {
+        worker_id: open_delta(data, header.codec, shapes=base.shapes)
+        for worker_id, (header, data) in sorted(deltas.items())
+    }
+    combined = combine(opened, outer.combine)
     state = outer_step(
         versions.read_outer(store, base.manifest),
-        mean(opened),
+        combined.delta,
         lr=outer.learning_rate,
         momentum=outer.momentum,
     )
@@ -138,7 +146,9 @@ def publish_next(
     if not versions.publish(store, manifest):
         return None
     _record(ledger, manifest)
-    return Base(manifest, stock=base.stock, taken=number, shapes=base.shapes)
+    return Base(
+        manifest, stock=base.stock, taken=number, shapes=base.shapes, left_out=combined.left_out
+    )
 
 
 def next_exists(store: Store, base: Base) -> bool:

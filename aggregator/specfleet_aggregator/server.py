@@ -15,12 +15,12 @@ from prometheus_client import CollectorRegistry, start_http_server
 from specfleet_aggregator.admission import Admission, Refusals
 from specfleet_aggregator.authentication import authenticator
 from specfleet_aggregator.certificate import server_credentials
-from specfleet_aggregator.keeper import Surroundings
 from specfleet_aggregator.learning import InForce
 from specfleet_aggregator.metrics import AggregatorMetrics
 from specfleet_aggregator.service import AggregatorService
 from specfleet_aggregator.settings import Settings
 from specfleet_aggregator.settings_file import SettingsFile
+from specfleet_aggregator.surroundings import Surroundings
 from specfleet_common.files import write_file
 from specfleet_common.store.base import Store, StoreError
 from specfleet_common.store.directory import remove_leftovers

@@ -12,22 +12,30 @@ from typing import TYPE_CHECKING
 
 import grpc
 
-from specfleet_aggregator import fleet
+from specfleet_aggregator import fleet, membership, showing
 from specfleet_aggregator.admission import Refusals, abort, caller
 from specfleet_aggregator.callers import CallRefused
 from specfleet_aggregator.fleet import Policy, WrongStock
-from specfleet_aggregator.keeper import Keeper, Surroundings
+from specfleet_aggregator.keeper import Keeper
+from specfleet_aggregator.membership import Members
 from specfleet_aggregator.patches import Patches
 from specfleet_aggregator.publishing import Outer, reference
 from specfleet_aggregator.spool import Spooled
+from specfleet_aggregator.surroundings import Surroundings
 from specfleet_common.lineage import Lineage
 from specfleet_common.store import versions
 from specfleet_common.store.base import StoreError
 from specfleet_common.store.versions import DamagedVersion
-from specfleet_common.wire import codec
+from specfleet_common.wire import codec, messages
 from specfleet_common.wire.chunks import MAX_PAYLOAD_BYTES, Assembly, split
 from specfleet_common.wire.codec import WireError
-from specfleet_common.wire.messages import DeltaReply, FleetState, Outcome, VersionRef
+from specfleet_common.wire.messages import (
+    DeltaReply,
+    FleetState,
+    HeartbeatReply,
+    Outcome,
+    VersionRef,
+)
 from specfleet_common.wire.v1 import specfleet_pb2 as pb
 from specfleet_common.wire.v1.specfleet_pb2_grpc import AggregatorServicer
 
@@ -50,6 +58,8 @@ class AggregatorService(AggregatorServicer):
         self._around = surroundings(self._wake)
         self._tasks = tasks
         self._keepers: dict[str, Keeper] = {}
+        self._strangers: Members = {}
+        """Workers of no lineage: their engines cannot be adapted."""
         self._patches = Patches(self._around.store, self._around.spool_directory, tasks)
         self._changed = asyncio.Event()
         self._refusals = refusals
@@ -89,10 +99,13 @@ class AggregatorService(AggregatorServicer):
         async with self._failures(context, "Heartbeat"):
             beat = codec.decode_heartbeat(request)
             caller().check_worker(beat.worker_id)
-            keeper = await self._keeper(beat.lineage)
+            keeper = None if beat.lineage is None else await self._keeper(beat.lineage)
             for other in self._keepers.values():
                 if other is not keeper:
                     other.leave(beat.worker_id)
+            if keeper is None:
+                return codec.encode_reply(self._meet(beat))
+            self._strangers = membership.without(self._strangers, beat.worker_id)
             return codec.encode_reply(keeper.heartbeat(beat))
 
     async def PutStock(
@@ -169,13 +182,31 @@ class AggregatorService(AggregatorServicer):
         expires_at = caller().expires_at
         while expires_at is None or self._around.wall() < expires_at:
             changed = self._changed
-            states = [keeper.show() for keeper in self._keepers.values()]
-            for state in states or [fleet.nothing(self._around.policy)]:
+            for state in self._states():
                 timeless = replace(state, round_seconds=0.0)
                 if sent.get(state.lineage_id) != timeless:
                     sent[state.lineage_id] = timeless
                     yield codec.encode_fleet(state)
             await _wait(changed, None if expires_at is None else expires_at - self._around.wall())
+
+    def _meet(self, beat: messages.Heartbeat) -> HeartbeatReply:
+        """Renew the lease of a worker of no lineage."""
+        policy, now = self._around.policy, self._around.monotonic()
+        self._strangers = membership.renew(
+            self._strangers, beat, now=now, lease_seconds=policy.lease_seconds
+        )
+        self._wake()
+        return fleet.stranger(policy)
+
+    def _states(self) -> list[FleetState]:
+        """Return what watchers see now."""
+        policy, now = self._around.policy, self._around.monotonic()
+        strangers = showing.strangers(self._strangers, policy, now=now)
+        lineages = [keeper.show() for keeper in self._keepers.values()]
+        return [
+            replace(state, workers=(*state.workers, *strangers))
+            for state in lineages or [showing.nothing(policy)]
+        ]
 
     async def _keeper(self, lineage: Lineage) -> Keeper:
         """Return a lineage's keeper; a new one gets a moment to ask the store."""

@@ -11,6 +11,7 @@ from pydantic.functional_validators import model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from specfleet_common.store.location import DirectoryLocation, Location, S3Location
+from specfleet_common.wire.access import stays_here
 
 Port = Annotated[int, Field(ge=0, le=65535)]
 
@@ -83,6 +84,16 @@ class Settings(BaseSettings):
             raise ValueError(
                 f"{', '.join(missing)}: missing, expected all of "
                 f"{', '.join(_PREFIX + name.upper() for name in _CLUSTER_TOKENS)}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _keeps_tokens_secret(self) -> Self:
+        shown = self.token_file is not None or self.jwks_file is not None
+        if shown and self.tls_certificate_file is None and not stays_here(self.listen):
+            raise ValueError(
+                f"listen: is {self.listen}, where tokens would come unencrypted, expected "
+                f"{_PREFIX}TLS_CERTIFICATE_FILE or an address of this machine only"
             )
         return self
 

@@ -8,6 +8,7 @@ import structlog
 
 from specfleet_aggregator.learning import InForce, refuse, take
 from specfleet_common.api.learning import SettingsError, parse_settings
+from specfleet_common.files import read_small
 from specfleet_common.following import Watch
 
 log = structlog.get_logger()
@@ -20,8 +21,9 @@ class SettingsFile:
         self._path = path
         # Looked at before it is read: a change in between is then seen by the next look.
         self._watch = Watch(path)
+        self._is_unread = False
         try:
-            self.in_force = InForce(parse_settings(path.read_bytes()))
+            self.in_force = InForce(parse_settings(read_small(path)))
         except OSError as error:
             raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
         except SettingsError as error:
@@ -29,12 +31,14 @@ class SettingsFile:
 
     def look(self) -> bool:
         """Read again what has changed; say whether something else is in force or wrong now."""
-        if not self._watch.has_changed():
+        if not self._watch.has_changed() and not self._is_unread:
             return False
-        before = self.in_force
+        before, self._is_unread = self.in_force, False
         try:
-            self.in_force = take(before, self._path.read_bytes())
+            self.in_force = take(before, read_small(self._path))
         except OSError as error:
+            # What keeps it from being read may pass without another change of the file.
+            self._is_unread = True
             self.in_force = refuse(before, f"cannot be read: {error.strerror}")
         if self.in_force == before:
             return False

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
+
+MAX_SMALL_BYTES: Final = 1 << 20
+"""Above every settings file, set of keys or chain of certificates; as large as a ConfigMap."""
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -23,6 +27,16 @@ def write_secret(path: Path, text: str) -> None:
     path.unlink(missing_ok=True)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(text)
+
+
+def read_small(path: Path, *, limit_bytes: int = MAX_SMALL_BYTES) -> bytes:
+    """Return the bytes of a file; an OSError when it has more than belong into memory."""
+    with path.open("rb") as file:
+        data = file.read(limit_bytes + 1)
+    if len(data) > limit_bytes:
+        reason = f"has more than {limit_bytes} bytes"
+        raise OSError(errno.EFBIG, reason, str(path))
+    return data
 
 
 def mapped(file: BinaryIO) -> memoryview:

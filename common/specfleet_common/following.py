@@ -46,19 +46,30 @@ class Followed(Generic[Value]):
         # Looked at before it is read: a change in between is then seen by the next look.
         self._watch = Watch(*paths)
         self._value = read()
+        self._is_unread = False
+        self._trouble = ""
 
     @property
     def value(self) -> Value:
-        """Return it, read again after a change."""
-        if self._watch.has_changed():
-            files = [str(path) for path in self._paths]
-            try:
-                self._value = self._read()
-            except (OSError, ValueError) as error:
-                log.warning("files_unusable", files=files, reason=str(error), used="the last ones")
-            else:
-                log.info("files_read_again", files=files)
+        """Return it, read again after a change, and until the change could be read."""
+        if self._watch.has_changed() or self._is_unread:
+            self._read_again()
         return self._value
+
+    def _read_again(self) -> None:
+        files, before = [str(path) for path in self._paths], self._trouble
+        try:
+            self._value = self._read()
+        except (OSError, ValueError) as error:
+            # Content stays wrong until it changes; what kept it from being read may pass.
+            self._is_unread, self._trouble = isinstance(error, OSError), str(error)
+            if self._trouble != before:
+                log.warning(
+                    "files_unusable", files=files, reason=self._trouble, used="the last ones"
+                )
+            return
+        self._is_unread, self._trouble = False, ""
+        log.info("files_read_again", files=files)
 
 
 def _identity(path: Path) -> tuple[int, int, int] | None:

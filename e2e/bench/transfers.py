@@ -30,6 +30,7 @@ def measure(folder: Path) -> dict[str, Any]:
     return {
         "delta": sizes,
         "outer_step_of_six": steps,
+        "outer_step_by_rule": aggregation.combining(stock, encoded[Codec.FLOAT32]),
         "store_write_seconds": aggregation.store_writes(folder, state),
         "rounds_of_six": asyncio.run(rounds.measure(folder, encoded)),
         "agent": delivery.measure(folder / "agent", stock, encoded[Codec.FLOAT32], local),

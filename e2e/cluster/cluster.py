@@ -92,13 +92,15 @@ def _local(directory: Path) -> Iterator[Cluster]:
     images.build_program(builder, S3_IMAGE, server, base=images.BASE)
     for name in PRODUCT:
         images.build_product(builder, name)
+    images.build_other_operator(builder)
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
     with (
         host.network(),
         control_plane(programs, directory, address=host.ADDRESS, environment=environment) as plane,
         node(plane),
     ):
-        for name in (PAUSE, S3_IMAGE, *map(images.product, PRODUCT)):
+        others = (PAUSE, S3_IMAGE, images.product(images.OTHER_OPERATOR))
+        for name in (*others, *map(images.product, PRODUCT)):
             archive = builder.archive(name, directory)
             import_image(plane, archive)
             archive.unlink()
@@ -127,7 +129,12 @@ def _kind(directory: Path) -> Iterator[Cluster]:
             'COPY program /program\nENTRYPOINT ["/program"]\n'
         )
         run("docker", "build", "--tag", S3_IMAGE, context)
-        run("kind", "load", "docker-image", *named, S3_IMAGE)
+        other = directory / images.OTHER_OPERATOR
+        other.mkdir()
+        (other / "Dockerfile").write_text(images.other_operator())
+        run("docker", "build", "--tag", images.product(images.OTHER_OPERATOR), other)
+        for name in (S3_IMAGE, images.product(images.OTHER_OPERATOR)):
+            run("kind", "load", "docker-image", *named, name)
         yield Cluster(Kind.KIND, Client(binaries(), kubeconfig), images.product)
     finally:
         run("kind", "delete", "cluster", *named)

@@ -24,7 +24,6 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
 from e2e.cluster.client import Client
-from e2e.cluster.commands import CommandFailed
 from e2e.cluster.processes import Programs, running_programs
 
 LOOPBACK = "127.0.0.1"
@@ -32,8 +31,6 @@ SERVICE_RANGE = "10.96.0.0/16"
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 
 _START_SECONDS = 90.0
-
-KubectlFailed = CommandFailed
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +85,6 @@ def control_plane(
         _start_api_server(plane)
         plane.kubeconfig.write_text(_kubeconfig(plane))
         yield plane
-
-
-def kubectl(plane: ControlPlane, *arguments: str, stdin: str | None = None) -> str:
-    """Return what kubectl prints as the administrator; KubectlFailed when it is refused."""
-    return plane.client.kubectl(*arguments, stdin=stdin)
 
 
 def _write_credentials(plane: ControlPlane) -> None:

@@ -23,6 +23,10 @@ from tools.go import cache, locked
 TAG = "e2e"
 BASE = "localhost/debian-python:1"
 
+OTHER_OPERATOR = "operator-next"
+RENDERED = "_SECONDS_TO_END"
+"""What it renders otherwise: a pod's grace period is 31 s after the drain in place of 30."""
+
 _SUITE = "bookworm"
 _DEBIAN = ("python3", "python3-pip", "ca-certificates", "libnuma1")
 _MIRROR = "http://deb.debian.org/debian"
@@ -96,6 +100,26 @@ def build_product(images: Builder, name: str) -> None:
         *("--build-arg", f"BASE={BASE}"),
         *("--volume", f"{sysconfig.get_paths()['purelib']}:{PACKAGES}:ro"),
     )
+
+
+def other_operator() -> str:
+    """Return a Dockerfile of an operator that renders pods otherwise, as a later version may."""
+    file = "/opt/specfleet/site/specfleet_operator/rendering/engine_pod.py"
+    return f"""\
+FROM {product("operator")}
+USER 0
+RUN grep -q "^{RENDERED} = 30$" {file} && sed -i "s/^{RENDERED} = 30$/{RENDERED} = 31/" {file} \\
+    && python3 -m compileall -q -f --invalidation-mode unchecked-hash {file}
+USER 10001:10001
+"""
+
+
+def build_other_operator(images: Builder) -> None:
+    """Build the operator of `other_operator`."""
+    context = images.folder / OTHER_OPERATOR
+    context.mkdir(exist_ok=True)
+    (context / "Dockerfile").write_text(other_operator())
+    images.build(product(OTHER_OPERATOR), context)
 
 
 def build_program(images: Builder, name: str, program: Path, *, base: str = "scratch") -> None:

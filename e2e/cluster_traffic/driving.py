@@ -1,4 +1,4 @@
-"""Sends requests without a pause: from some clients, or at a rate whatever the answers do."""
+"""Sends requests without a pause, from some clients."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from specfleet_cli.traffic.prompts import Document, prompt
 
 PAUSE_AFTER_FAILURE_SECONDS = 0.1
 """A client that is refused at once would otherwise ask thousands of times a second."""
-MOST_OPEN = 1024
-"""More requests under way than that are no test of anything but this driver."""
 DOCUMENTS = (
     Document(
         "draft", "A draft head proposes what the target will say next, and is often right. " * 4
@@ -31,27 +29,15 @@ DOCUMENTS = (
 )
 
 
-class Saturated(RuntimeError):
-    """The driver cannot keep to its rate, so what it would record says nothing."""
-
-
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What to send: `clients` one request after the other each, or `rate_per_second` in all."""
+    """What to send: each client asks one request after the other."""
 
-    clients: int | None = 8
-    rate_per_second: float | None = None
+    clients: int = 8
     max_tokens: int = 32
     distinct_prompts: int = 64
     seed: int = 1
     timeout_seconds: float = 60.0
-
-    def __post_init__(self) -> None:
-        if (self.clients is None) == (self.rate_per_second is None):
-            raise ValueError(
-                f"clients is {self.clients} and rate_per_second is {self.rate_per_second}, "
-                "expected one of them"
-            )
 
 
 class Driving:
@@ -80,13 +66,10 @@ class Driving:
     async def drive(self, stop: asyncio.Event) -> None:
         """Send until `stop`; what is under way is finished."""
         load = self._load
-        connections = MOST_OPEN if load.clients is None else load.clients
-        async with make_client(connections=connections) as client:
+        async with make_client(connections=load.clients) as client:
             model = await _model(client, self._url, stop, patience_seconds=load.timeout_seconds)
             async with asyncio.TaskGroup() as group:
-                if load.rate_per_second is not None:
-                    await self._at_a_rate(client, model, load.rate_per_second, group, stop)
-                for _ in range(load.clients or 0):
+                for _ in range(load.clients):
                     group.create_task(self._one_after_the_other(client, model, stop))
 
     async def _one_after_the_other(
@@ -96,23 +79,6 @@ class Driving:
             record = await self._ask(client, model)
             if record.failure:
                 await asyncio.sleep(PAUSE_AFTER_FAILURE_SECONDS)
-
-    async def _at_a_rate(
-        self,
-        client: httpx.AsyncClient,
-        model: str,
-        rate: float,
-        group: asyncio.TaskGroup,
-        stop: asyncio.Event,
-    ) -> None:
-        began = time.monotonic()
-        for number in itertools.count():
-            if stop.is_set():
-                return
-            if len(self._open) >= MOST_OPEN:
-                raise Saturated(f"{MOST_OPEN} requests are under way at {rate:g} a second")
-            group.create_task(self._ask(client, model))
-            await asyncio.sleep(max(0.0, began + (number + 1) / rate - time.monotonic()))
 
     async def _ask(self, client: httpx.AsyncClient, model: str) -> Record:
         number, load = next(self._numbers), self._load

@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,11 +12,9 @@ import pytest
 
 from e2e.cluster_traffic.asking import ABORTED, Question, ask, make_client
 from e2e.cluster_traffic.background import running_traffic
-from e2e.cluster_traffic.driving import Driving, Load
+from e2e.cluster_traffic.driving import Load
 from e2e.cluster_traffic.judging import assert_no_failures, assert_same_answers
-from e2e.cluster_traffic.records import Record, read_log
-from e2e.cluster_traffic.watching import watch_pod
-from e2e.cluster_traffic.windows import FIRST, Mark, windows
+from e2e.cluster_traffic.windows import FIRST
 from e2e.simulator.running import Simulator, running_simulator
 
 CLIENTS = 4
@@ -100,23 +95,6 @@ def test_an_engine_that_is_killed_fails_what_it_was_doing(engine: Simulator) -> 
     assert set(window.failures) <= {"ConnectError", "ReadError", "RemoteProtocolError"}
 
 
-async def test_a_rate_is_kept_whatever_the_answers_do(engine: Simulator) -> None:
-    engine.set(ttft_seconds=0.5)
-    records: list[Record] = []
-    stop = asyncio.Event()
-    driving = Driving(
-        engine.url, Load(clients=None, rate_per_second=50.0, max_tokens=4), emit=records.append
-    )
-    asyncio.get_running_loop().call_later(2.0, stop.set)
-
-    await driving.drive(stop)
-
-    began = sorted(record.began for record in records)
-    assert 70 <= len(records) <= 101
-    assert began[-1] - began[0] < 2.5
-    assert not [record for record in records if record.failure]
-
-
 async def test_a_connection_that_was_closed_while_idle_is_replaced() -> None:
     connections = 0
     closed = asyncio.Event()
@@ -149,52 +127,3 @@ async def test_a_connection_that_was_closed_while_idle_is_replaced() -> None:
 
     assert [(record.status, record.failure) for record in records] == [(200, "")] * 2
     assert connections == 2
-
-
-def test_a_pod_prints_what_a_test_reads(engine: Simulator) -> None:
-    command = [sys.executable, "-m", "e2e.cluster_traffic", "--url", engine.url]
-    command += ["--clients", "2", "--max-tokens", "8", "--duration", "1.5"]
-
-    printed = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
-
-    log = read_log(printed.stdout.splitlines())
-    began = min(record.began for record in log.records)
-    (window,) = windows(log, [Mark(FIRST, began)], until=log.settled)
-    assert_no_failures(window, minimum=20)
-
-
-def test_a_pod_is_watched_like_traffic_from_here(engine: Simulator, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "e2e.cluster_traffic", "--url", engine.url, "--clients", "4"]
-    log = tmp_path / "pod.log"
-    with log.open("w") as output, subprocess.Popen(command, stdout=output) as pod:
-        watch = watch_pod(lambda: log.read_text().splitlines(), clock_ahead_seconds=0.0)
-        watch.until(requests=20, seconds=20)
-        watch.mark("errors")
-        engine.set(error_rate=1.0)
-        deadline = time.monotonic() + 20
-        while not (failed := watch.window("errors")).num_failures:
-            assert time.monotonic() < deadline, failed
-        engine.set(error_rate=0.0)
-        watch.mark("none again")
-        watch.until(requests=20, seconds=20)
-        first, _, last = watch.windows()
-        pod.terminate()
-
-    assert_no_failures(first, minimum=20)
-    assert set(failed.failures) == {"HTTP 500"}
-    assert last.requests - last.num_failures >= 20
-
-
-def test_a_pod_that_is_told_to_end_ends_after_its_requests(engine: Simulator) -> None:
-    engine.set(ttft_seconds=1.0)
-    command = [sys.executable, "-m", "e2e.cluster_traffic", "--url", engine.url]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        first = process.stdout.readline()
-        process.terminate()
-        rest = process.stdout.read()
-
-    log = read_log([first, *rest.splitlines()])
-    assert process.returncode == 0
-    assert len(log.records) == 8
-    assert not [record for record in log.records if record.failure]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from e2e.cluster_traffic.judging import assert_no_failures, assert_same_answers
 from e2e.cluster_traffic.records import Log, Record
-from e2e.cluster_traffic.windows import Mark, Unsettled, Window, as_json, table, windows
+from e2e.cluster_traffic.windows import Mark, Unsettled, Window, windows
 
 
 def good(number: int, *, began: float, seconds: float = 1.0, answer: str = "a") -> Record:
@@ -106,12 +106,3 @@ def test_another_answer_than_before_the_window_is_noticed() -> None:
     assert_same_answers(before)
     with pytest.raises(AssertionError, match=r"prompts \[0\] have several answers"):
         assert_same_answers(after)
-
-
-def test_a_report_is_plain_values_and_a_table() -> None:
-    window = seen(bad(0, began=0.0, failure="HTTP 500"), until=2.0)
-
-    (plain,) = as_json([window])
-
-    assert (plain["failures"], plain["num_failures"]) == ({"HTTP 500": 1}, 1)
-    assert "1 HTTP 500" in table([window]).splitlines()[1]

@@ -1,14 +1,14 @@
 """Running traffic as a test sees it: marks are set, and windows between them are asked for.
 
-It does not matter where the traffic comes from; `background` and `watch_pod` say how it is read.
+It does not matter where the traffic comes from; `background` says how it is read.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from e2e.cluster_traffic.records import Log, read_log
+from e2e.cluster_traffic.records import Log
 from e2e.cluster_traffic.windows import FIRST, Mark, Unsettled, Window, windows
 
 PATIENCE_SECONDS = 180.0
@@ -51,16 +51,6 @@ class Watch:
                     f"{answered} requests were answered in {seconds:g} s, expected {requests}"
                 )
             time.sleep(self._poll_seconds)
-
-
-def watch_pod(read_lines: Callable[[], Iterable[str]], *, clock_ahead_seconds: float) -> Watch:
-    """Watch the traffic of a pod; `read_lines` returns its whole log, as `kubectl logs` does.
-
-    `clock_ahead_seconds` is how much the clock of its node is ahead of this machine's.
-    """
-    return Watch(
-        lambda: read_log(read_lines(), clock_ahead_seconds=clock_ahead_seconds), poll_seconds=1.0
-    )
 
 
 def _num_answered(log: Log, *, since: float) -> int:

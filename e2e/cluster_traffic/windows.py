@@ -10,8 +10,7 @@ import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from e2e.cluster_traffic.records import Log, Record
 
@@ -103,44 +102,6 @@ def _window(
         different_prompts=_different(known, {record.prompt for record in good}),
         longest_gap_seconds=_longest_gap(good, began=mark.at, ended=ended),
     )
-
-
-def as_json(some: Iterable[Window]) -> list[dict[str, Any]]:
-    """Return windows as plain values."""
-    return [asdict(one) | {"num_failures": one.num_failures} for one in some]
-
-
-def table(some: Iterable[Window]) -> str:
-    """Return windows as a table for people."""
-    header = ("window", "s", "requests", "failed", "p50 s", "p95 s", "TTFT p95", "gap s", "engines")
-    rows = [header, *(_row(one) for one in some)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if column == 0 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    )
-
-
-def _row(one: Window) -> tuple[str, ...]:
-    reasons = ", ".join(f"{count} {reason}" for reason, count in one.failures.items())
-    return (
-        one.name,
-        f"{one.ended - one.began:.1f}",
-        str(one.requests),
-        reasons or "0",
-        _shown(one.latency.p50),
-        _shown(one.latency.p95),
-        _shown(one.ttft.p95),
-        f"{one.longest_gap_seconds:.2f}",
-        str(len(one.engines) or "-"),
-    )
-
-
-def _shown(seconds: float | None) -> str:
-    return "-" if seconds is None else f"{seconds:.3f}"
 
 
 def _percentiles(seconds: Sequence[float]) -> Percentiles:

@@ -1,4 +1,4 @@
-"""A federation without processes: two workers, their deltas and the outer step, all in here.
+"""A federation without processes: a few workers, their deltas and the outer step, all in here.
 
 Everything that decides what is learned is the product's own: the training step, the buffer, the
 codecs with their residuals, the outer step and the patches. With the same seed, two federations
@@ -13,11 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from e2e.experiments.misbehaving import Fault, seen, sent
 from e2e.walking import head_of
 from specfleet_common.codecs import deltas, patch
 from specfleet_common.codecs.codec import Codec
-from specfleet_common.diloco.combine import mean
+from specfleet_common.diloco.combine import combine
+from specfleet_common.diloco.lengths import length
 from specfleet_common.diloco.outer import initial_state, outer_step
+from specfleet_common.diloco.rule import Rule
 from specfleet_common.tensors import Array, TensorMap, decode, encode
 from specfleet_trainer import residual
 from specfleet_trainer.batch import training_rows
@@ -40,6 +43,9 @@ class Recipe:
     dpace: bool = False
     through_chain: bool = False
     sampling: Sampling | None = None
+    combine: Rule = Rule.MEAN
+    fault: Fault | None = None
+    """Of the last worker; None when all are honest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,10 @@ class Round:
     cpu_seconds: float
     """Of all workers' training steps."""
     positions: int
+    norms: tuple[float, ...]
+    """Of the workers' deltas."""
+    left_out: tuple[str, ...]
+    """The workers whose deltas had no part in the version, by their place."""
 
 
 def federate(
@@ -81,27 +91,35 @@ def federate(
     """Return the rounds as they end; every share of the requests is one worker's traffic."""
     version = encode(stock, plan.dtype)
     shapes = {name: array.shape for name, array in stock.items()}
+    faults = [None] * (len(shares) - 1) + [recipe.fault]
     workers = [
-        Worker(version, tables, share, recipe, plan, seed=1000 * seed + index)
-        for index, share in enumerate(shares)
+        Worker(version, tables, share, recipe, plan, fault=fault, seed=1000 * seed + index)
+        for index, (share, fault) in enumerate(zip(shares, faults, strict=True))
+        if fault is not Fault.ABSENT
     ]
     state = initial_state(decode(version))
     for number in range(1, plan.rounds + 1):
         began, positions_before = time.process_time(), sum(worker.positions for worker in workers)
-        sent = [worker.train(decode(version)) for worker in workers]
+        pushed = [worker.train(decode(version)) for worker in workers]
         cpu_seconds = time.process_time() - began
-        opened = [deltas.open_delta(data, recipe.codec, shapes=shapes) for data in sent]
+        opened = {
+            str(place): deltas.open_delta(data, recipe.codec, shapes=shapes)
+            for place, data in enumerate(pushed)
+        }
+        combined = combine(opened, recipe.combine)
         state = outer_step(
-            state, mean(opened), lr=plan.outer_learning_rate, momentum=plan.outer_momentum
+            state, combined.delta, lr=plan.outer_learning_rate, momentum=plan.outer_momentum
         )
         before, version = version, encode(state.parameters, plan.dtype)
         yield Round(
             number=number,
             version=version,
-            up_bytes=float(np.mean([len(data) for data in sent])),
+            up_bytes=float(np.mean([len(data) for data in pushed])),
             patch_bytes=patch_bytes(before, version),
             cpu_seconds=cpu_seconds,
             positions=sum(worker.positions for worker in workers) - positions_before,
+            norms=tuple(length(delta) for delta in opened.values()),
+            left_out=tuple(one.worker_id for one in combined.left_out),
         )
 
 
@@ -121,12 +139,15 @@ class Worker:
         recipe: Recipe,
         plan: Plan,
         *,
+        fault: Fault | None,
         seed: int,
     ) -> None:
         self.positions = 0
+        self._fault = fault
         self._recipe = recipe
         self._plan = plan
         self._random = np.random.default_rng(seed)
+        self._noise = np.random.default_rng([seed, 1])
         self._step = TrainingStep(
             head_of(stock),
             tables,
@@ -139,9 +160,10 @@ class Worker:
         )
         # A request may be used any number of times, so that all make the same number of steps.
         self._buffer = Buffer(max_rows=_NO_LIMIT, max_uses=_NO_LIMIT)
-        for index in self._random.permutation(len(share)):
-            if training_rows(share[index], self._step.depths):
-                self._buffer.add(share[index])
+        requests = seen(share, fault, seed)
+        for index in self._random.permutation(len(requests)):
+            if training_rows(requests[index], self._step.depths):
+                self._buffer.add(requests[index])
         self._residual = Residual()
 
     def train(self, base: dict[str, Array]) -> bytes:
@@ -152,7 +174,8 @@ class Worker:
             batch = next_batch(self._buffer, self._step, self._plan.rows_per_step, self._random)
             self.positions += self._step.run(batch).positions
         local = self._step.head.to_checkpoint()
-        delta = {name: base[name] - local[name] for name in local}
+        learned = {name: base[name] - local[name] for name in local}
+        delta = sent(learned, self._fault, self._noise)
         wanted = residual.compensated(delta, self._residual)
         data = deltas.encode(wanted, codec)
         # Every delta counts here, so what is pending is owed at once.

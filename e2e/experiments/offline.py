@@ -24,6 +24,7 @@ from specfleet_trainer.sequences import Sequence as Rows
 
 MANIFEST = ROOT / "examples/demo.yaml"
 NUM_WORKERS = 2
+"""Of experiments that do not ask for another number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ def plan_of(options: Options) -> Plan:
     )
 
 
-def material(options: Options, console: Console) -> Material:
+def material(options: Options, console: Console, *, num_workers: int = NUM_WORKERS) -> Material:
     """Return stock, and captured requests shared out among the workers."""
     options.out.mkdir(parents=True, exist_ok=True)
     captured = hindi(
@@ -117,7 +118,7 @@ def material(options: Options, console: Console) -> Material:
     return Material(
         stock=stock,
         tables=read_tables(MODEL),
-        shares=tuple(tuple(sent[index::NUM_WORKERS]) for index in range(NUM_WORKERS)),
+        shares=tuple(tuple(sent[index::num_workers]) for index in range(num_workers)),
         held_out=tuple(rows for rows in captured[HELD_OUT] if rows.complete),
     )
 

@@ -12,8 +12,10 @@ import pytest
 from e2e.engines import MODEL
 from e2e.experiments import captures
 from e2e.experiments.federating import Plan, Recipe, Round, federate
+from e2e.experiments.misbehaving import Fault
 from specfleet_common.codecs.codec import Codec
-from specfleet_common.tensors import TensorMap
+from specfleet_common.diloco.rule import Rule
+from specfleet_common.tensors import TensorMap, decode, norm
 from specfleet_trainer.checkpoint import Tables, read_config, read_tables, read_tensors
 from specfleet_trainer.heads import new_head
 from specfleet_trainer.sequences import Sequence as Rows
@@ -54,8 +56,10 @@ def requests(seed: int, number: int = 4) -> list[Rows]:
     ]
 
 
-def federated(stock: TensorMap, tables: Tables, recipe: Recipe, seed: int = 1) -> Sequence[Round]:
-    shares = (requests(1), requests(2))
+def federated(
+    stock: TensorMap, tables: Tables, recipe: Recipe, *, seed: int = 1, num_workers: int = 2
+) -> Sequence[Round]:
+    shares = [requests(worker) for worker in range(1, num_workers + 1)]
     return list(federate(stock, tables, shares, recipe, PLAN, seed=seed))
 
 
@@ -77,6 +81,53 @@ def test_a_smaller_encoding_sends_fewer_bytes_for_other_versions(
     assert up == sorted(up, reverse=True)
     assert len({rounds[codec][-1].version for codec in Codec}) == len(Codec)
     assert all(0 < round_.patch_bytes < len(round_.version) for round_ in rounds[Codec.FLOAT32])
+
+
+def test_without_the_last_worker_the_others_learn_as_if_there_were_no_more(
+    stock: TensorMap, tables: Tables
+) -> None:
+    absent = federated(stock, tables, Recipe(fault=Fault.ABSENT), num_workers=3)
+    two = federated(stock, tables, Recipe(), num_workers=2)
+
+    assert [round_.version for round_ in absent] == [round_.version for round_ in two]
+
+
+@pytest.mark.parametrize("rule", [Rule.COORDINATE_MEDIAN, Rule.TRIMMED_MEAN])
+def test_a_robust_rule_is_not_led_as_far_away_by_noise_as_the_mean_is(
+    stock: TensorMap, tables: Tables, rule: Rule
+) -> None:
+    def step_norm(recipe: Recipe) -> float:
+        first, *_ = federated(stock, tables, recipe, num_workers=3)
+        after = decode(first.version)
+        return norm({name: after[name] - stock[name] for name in stock})
+
+    honest = step_norm(Recipe())
+    led_away = step_norm(Recipe(fault=Fault.NOISE))
+    robust = step_norm(Recipe(combine=rule, fault=Fault.NOISE))
+
+    assert honest < robust < led_away / 2
+
+
+@pytest.mark.parametrize("fault", [Fault.FLIPPED, Fault.NOISE])
+def test_the_trimmed_mean_learns_as_if_a_worker_with_far_too_long_deltas_were_absent(
+    stock: TensorMap, tables: Tables, fault: Fault
+) -> None:
+    bad = federated(stock, tables, Recipe(combine=Rule.TRIMMED_MEAN, fault=fault), num_workers=3)
+    absent = federated(stock, tables, Recipe(fault=Fault.ABSENT), num_workers=3)
+
+    assert [round_.version for round_ in bad] == [round_.version for round_ in absent]
+
+
+def test_the_norms_of_deltas_and_who_was_left_out_are_noted(
+    stock: TensorMap, tables: Tables
+) -> None:
+    recipe = Recipe(combine=Rule.TRIMMED_MEAN, fault=Fault.FLIPPED)
+
+    rounds = federated(stock, tables, recipe, num_workers=3)
+
+    for round_ in rounds:
+        assert round_.left_out == ("2",)
+        assert round_.norms[2] > 3 * max(round_.norms[:2])
 
 
 def test_captured_requests_survive_their_file(tmp_path: Path) -> None:

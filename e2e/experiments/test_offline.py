@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from e2e.experiments import bytes as bytes_experiment
-from e2e.experiments import learning
+from e2e.experiments import learning, robust
 from e2e.experiments.federating import Plan, Round
+from e2e.experiments.misbehaving import Fault
 from e2e.experiments.offline import Run, mean_lengths
 from specfleet_common.codecs.codec import Codec
+from specfleet_common.diloco.rule import Rule
 from specfleet_common.tensors import encode
 
 PLAN = Plan(
@@ -34,6 +36,8 @@ def run(last: float, *, up_bytes: float = 4000.0, seed: int = 1) -> Run:
             patch_bytes=100,
             cpu_seconds=2.0,
             positions=500,
+            norms=(1.0, 1.0, 10.0),
+            left_out=("2",),
         )
         for number in (1, 2)
     ]
@@ -70,6 +74,42 @@ def test_choices_are_compared_with_the_first() -> None:
 
     assert rows[0][1:] == ("+50.0 %", "+50.0", "+0.0 points", "250")
     assert rows[1][3] == "+10.0 points"
+
+
+def test_what_a_bad_worker_costs_is_a_share_of_the_gain_with_it_honest_and_without_it() -> None:
+    runs = {name: [run(1.4), run(1.6)] for name in robust.RECIPES}
+    runs[robust.TWO_ALONE] = [run(1.35), run(1.45)]
+    bad = robust.name_of(Rule.COORDINATE_MEDIAN, Fault.FLIPPED)
+    runs[bad] = [run(1.2), run(1.4)]
+
+    figures = robust.figures(runs)
+
+    assert figures[robust.THREE_HONEST]["less_than_three_honest_percent"] == 0.0
+    assert figures[bad]["less_than_three_honest_percent"] == pytest.approx(40.0)
+    assert figures[bad]["less_than_two_alone_percent"] == pytest.approx(25.0)
+    assert figures[bad]["norms_to_median"] == [1.0, 1.0, 10.0]
+    assert figures[bad]["left_out_deltas"] == {"2": 4}
+
+
+def test_the_table_says_who_did_what_and_what_that_cost() -> None:
+    runs = {name: [run(1.5)] for name in robust.RECIPES}
+    bad = robust.name_of(Rule.MEAN, Fault.FLIPPED)
+    runs[bad] = [run(0.9)]
+    figures = robust.figures(runs)
+
+    cells = dict(zip(figures, robust.rows(figures), strict=True))
+
+    assert cells[robust.THREE_HONEST] == ("is honest", "Mean", "+50.0 %", "+50.0", "0.0 %", "")
+    assert cells[bad][:2] == ("sends its delta times −5", "Mean")
+    assert cells[bad][2:] == ("-10.0 %", "-10.0", "120.0 %", "120.0 %")
+
+
+def test_every_rule_meets_every_fault() -> None:
+    met = {(recipe.combine, recipe.fault) for recipe in robust.RECIPES.values()}
+
+    # Without the third worker there are two deltas, of which every rule makes the mean.
+    wanted = {(rule, fault) for rule in Rule for fault in (None, *Fault)}
+    assert wanted - met == {(rule, Fault.ABSENT) for rule in Rule if rule is not Rule.MEAN}
 
 
 def test_the_curve_of_several_seeds_is_their_mean() -> None:

@@ -48,6 +48,10 @@ class Installation:
             seconds=_SECONDS + 30,
         )
 
+    def test(self) -> str:
+        """Run the chart's own test and return what Helm says."""
+        return self.client.helm("test", RELEASE, "--namespace", NAMESPACE, "--timeout=90s")
+
     def uninstall(self) -> None:
         """Remove the release, and return when no operator is left."""
         # Helm 4 waits for the definitions to go, too, which it was told to keep.

@@ -71,14 +71,50 @@ def fleet(name: str, place: str, spec: Mapping[str, Any], *, cluster: Cluster, s
     }
 
 
+def models_volume(name: str, place: str) -> tuple[Object, Object]:
+    """Return a volume with the models and a claim to it, for pods that may name no host path."""
+    shared = {"accessModes": ["ReadOnlyMany"], "storageClassName": ""}
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {
+            **shared,
+            "capacity": {"storage": "1Gi"},
+            "hostPath": {"path": str(MODELS)},
+            "claimRef": {"namespace": place, "name": name},
+        },
+    }
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": place},
+        "spec": {**shared, "resources": {"requests": {"storage": "1Gi"}}, "volumeName": name},
+    }
+    return volume, claim
+
+
+def cohort_service(fleet: str, place: str, cohort: str) -> Object:
+    """Return a Service of one cohort's engines; the operator makes one for all of them."""
+    labels = {"specfleet.dev/fleet": fleet, "specfleet.dev/cohort": cohort}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": f"only-{cohort}", "namespace": place},
+        "spec": {"selector": labels, "ports": [{"port": 8000}]},
+    }
+
+
 def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> Object:
-    """Return `base` with `changes`; objects are merged, everything else is replaced."""
+    """Return `base` with `changes`: objects are merged, None removes, all else replaces."""
     result = dict(base)
     for key, value in changes.items():
+        if value is None:
+            result.pop(key, None)
+            continue
         here = result.get(key)
-        if isinstance(here, Mapping) and isinstance(value, Mapping):
-            value = merged(here, value)
-        result[key] = value
+        deep = isinstance(here, Mapping) and isinstance(value, Mapping)
+        result[key] = merged(here or {}, value) if deep else value
     return result
 
 

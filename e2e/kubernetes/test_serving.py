@@ -6,6 +6,7 @@ import pytest
 
 from e2e.cluster.commands import CommandFailed
 from e2e.cluster_traffic.judging import assert_no_failures, assert_same_answers
+from e2e.kubernetes import manifests
 from e2e.kubernetes.fleet import Fleet
 from e2e.kubernetes.traffic import traffic
 from e2e.kubernetes.waiting import until
@@ -17,13 +18,13 @@ def test_an_engine_pod_is_deleted(fleet: Fleet) -> None:
     fleet.apply({"replicas": 2})
     fleet.wait_until_ready()
 
-    with traffic(fleet) as driver:
-        driver.mark("deleted")
+    with traffic(fleet) as watch:
+        watch.mark("deleted")
         fleet.kubectl("delete", "pod", f"{fleet.name}-main-0", "--wait=false")
         until(lambda: len(fleet.pods()), lambda number: number == 2, what="two pods", seconds=60)
         fleet.wait_until_ready()
-        driver.until(requests=40, seconds=60)
-        deleted = driver.window("deleted")
+        watch.until(requests=40, seconds=60)
+        deleted = watch.window("deleted")
 
     assert_no_failures(deleted, minimum=40)
     assert_same_answers(deleted)
@@ -33,17 +34,17 @@ def test_scaling_up_down_to_zero_and_back(fleet: Fleet) -> None:
     fleet.apply({"replicas": 1})
     fleet.wait_until_ready()
 
-    with traffic(fleet) as driver:
-        driver.mark("scaled up")
+    with traffic(fleet) as watch:
+        watch.mark("scaled up")
         fleet.kubectl("scale", "sfleet", fleet.name, "--replicas=3")
         fleet.wait_until_ready()
         assert fleet.status()["readyReplicas"] == 3
-        driver.mark("scaled down")
+        watch.mark("scaled down")
         fleet.kubectl("scale", "sfleet", fleet.name, "--replicas=1")
         until(lambda: len(fleet.pods()), lambda number: number == 1, what="one pod", seconds=60)
         fleet.wait_until_ready()
-        driver.until(requests=20, seconds=60)
-        windows = {window.name: window for window in driver.windows()}
+        watch.until(requests=20, seconds=60)
+        windows = {window.name: window for window in watch.windows()}
     fleet.kubectl("scale", "sfleet", fleet.name, "--replicas=0")
     until(fleet.pods, lambda pods: not pods, what="no engine", seconds=60)
     nothing = fleet.wait_for("Serving", "False")
@@ -61,17 +62,17 @@ def test_a_cohort_is_added_and_removed(fleet: Fleet) -> None:
     before = fleet.uids()
     control = {"name": "control", "replicas": 1, "train": False, "serve": "Stock"}
 
-    with traffic(fleet) as driver:
-        driver.mark("added")
+    with traffic(fleet) as watch:
+        watch.mark("added")
         fleet.apply({"replicas": 1, "cohorts": [control]})
         fleet.wait_until_ready()
         assert len(fleet.pods(cohort="control")) == 1
-        driver.mark("removed")
+        watch.mark("removed")
         fleet.apply({"replicas": 1})
         until(lambda: fleet.pods(cohort="control"), lambda pods: not pods, what="gone", seconds=60)
         fleet.wait_until_ready()
-        driver.until(requests=20, seconds=60)
-        windows = {window.name: window for window in driver.windows()}
+        watch.until(requests=20, seconds=60)
+        windows = {window.name: window for window in watch.windows()}
 
     assert_no_failures(windows["added"], minimum=10)
     assert_no_failures(windows["removed"], minimum=20)
@@ -101,13 +102,33 @@ def test_a_bad_edit_leaves_the_fleet_alone(fleet: Fleet) -> None:
         fleet.patch({"spec": {"replicas": -1}})
     with pytest.raises(CommandFailed, match=r"field not declared in schema|unknown field"):
         fleet.apply({"replica": 1})
-    # What it cannot is a condition.
-    fleet.patch({"spec": {"engine": {"args": ["--port", "1"]}}})
+    with pytest.raises(CommandFailed, match=r"engine\.args.*--port is set by specfleet"):
+        fleet.patch({"spec": {"engine": {"args": ["--port", "1"]}}})
+    # What it finds only when the operator asks for pods is a condition.
+    tolerations = [{"key": "a", "operator": "Sometimes"}]
+    fleet.patch({"spec": {"engine": {"pod": {"tolerations": tolerations}}}})
     invalid = fleet.wait_for("SpecValid", "False")
-    with traffic(fleet) as driver:
-        driver.until(requests=20, seconds=60)
-        meanwhile = driver.windows()[0]
+    with traffic(fleet) as watch:
+        watch.until(requests=20, seconds=60)
+        meanwhile = watch.windows()[0]
 
-    assert "engine.args" in invalid["message"]
+    assert "tolerations" in invalid["message"]
     assert fleet.uids() == before
     assert_no_failures(meanwhile, minimum=20)
+
+
+@pytest.mark.restricted
+def test_a_namespace_that_takes_restricted_pods_only(fleet: Fleet) -> None:
+    volume, claim = manifests.models_volume(f"models-{fleet.namespace}", fleet.namespace)
+    fleet.client.apply(volume, claim)
+    name = claim["metadata"]["name"]
+    source = {"hostPath": None, "persistentVolumeClaim": {"claimName": name}}
+
+    fleet.apply({"replicas": 1, "train": True, "target": {"source": source}})
+    fleet.wait_until_ready()
+
+    with traffic(fleet) as watch:
+        watch.until(requests=20, seconds=60)
+        (window,) = watch.windows()
+    fleet.client.kubectl("delete", "persistentvolume", name, "--wait=false")
+    assert_no_failures(window, minimum=20)

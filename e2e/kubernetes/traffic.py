@@ -18,11 +18,18 @@ _FIRST_SECONDS = 60.0
 
 @contextmanager
 def traffic(
-    fleet: Fleet, *, load: Load = CLIENTS, documents: Sequence[Document] = DOCUMENTS
+    fleet: Fleet,
+    *,
+    service: str | None = None,
+    load: Load = CLIENTS,
+    documents: Sequence[Document] = DOCUMENTS,
 ) -> Iterator[Watch]:
-    """Send requests to the fleet's Service; the block begins when the first are answered."""
-    service = fleet.client.get("-n", fleet.namespace, "service", fleet.name)["spec"]
-    url = f"http://{service['clusterIP']}:{service['ports'][0]['port']}"
+    """Send requests to a Service, the fleet's own if none is named.
+
+    The block begins when the first are answered.
+    """
+    found = fleet.client.get("-n", fleet.namespace, "service", service or fleet.name)["spec"]
+    url = f"http://{found['clusterIP']}:{found['ports'][0]['port']}"
     with running_traffic(url, load, documents) as watch:
         watch.until(requests=load.clients or 1, seconds=_FIRST_SECONDS)
         yield watch

@@ -118,6 +118,9 @@ def changes(plan: FleetPlan, before: View, after: View) -> Iterator[str]:
         yield f"{_version(after.fleet.base)} is published, round {after.fleet.round} begins"
     for worker in plan.workers:
         was, now = before.worker(worker.worker_id), after.worker(worker.worker_id)
+        problem = "" if now is None else now.engine_problem
+        if problem and (was is None or was.engine_problem != problem):
+            yield f"{worker.engine.name} serves without being adapted: {problem}"
         if now is None or not now.observed_digest or now.observed_digest == LOCAL:
             continue
         if was is None or was.observed_digest != now.observed_digest:

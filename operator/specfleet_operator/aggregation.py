@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from specfleet_common.wire.messages import FleetState, WorkerState
@@ -47,11 +48,17 @@ def aggregation(view: AggregatorView | None, now: float) -> Aggregation:
         since=view.since,
         error="",
         current=current,
-        workers=tuple(worker for state in view.states for worker in state.workers),
+        workers=_workers(view.states),
         store_error=next((state.store_error for state in view.states if state.store_error), ""),
         settings_error=next((one.settings_error for one in view.states if one.settings_error), ""),
         settings_generation=max(state.settings_generation for state in view.states),
     )
+
+
+def _workers(states: Iterable[FleetState]) -> tuple[WorkerState, ...]:
+    """Return every worker once: one of no lineage is in the state of each."""
+    found = {worker.worker_id: worker for state in states for worker in state.workers}
+    return tuple(found.values())
 
 
 def seconds_to_patience(view: AggregatorView | None, now: float) -> float | None:

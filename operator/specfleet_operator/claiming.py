@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 
 import structlog
 
+from specfleet_operator.api import Cluster
+from specfleet_operator.informers import Informer
 from specfleet_operator.kinds import LEASE
 from specfleet_operator.leading import LeaseHolder
 from specfleet_operator.leases import PAUSE_SHARE, Sighting, holder_of, is_over, sighted
@@ -21,6 +23,26 @@ log = structlog.get_logger()
 CLAIM_LEASE = "specfleet-operator-namespace"
 CLAIM_SECONDS = 30.0
 LOOK_SECONDS = 1.0
+
+
+def claim(
+    cluster: Cluster,
+    namespace: str,
+    *,
+    holder: str,
+    clock: Callable[[], float],
+    wall_clock: Callable[[], float],
+) -> LeaseHolder:
+    """Return what marks a namespace."""
+    return LeaseHolder(
+        cluster,
+        namespace=namespace,
+        name=CLAIM_LEASE,
+        holder=holder,
+        lease_seconds=CLAIM_SECONDS,
+        clock=clock,
+        wall_clock=wall_clock,
+    )
 
 
 class MarkedTerritory:
@@ -48,6 +70,18 @@ class MarkedTerritory:
                 if not after:
                     log.warning("namespace_not_ours", namespace=namespace)
             await asyncio.sleep(CLAIM_SECONDS * PAUSE_SHARE)
+
+
+def unmarked_territory(
+    cluster: Cluster, clock: Callable[[], float]
+) -> tuple[UnmarkedTerritory, Informer]:
+    """Return what knows of others' marks, and what follows these."""
+    marks = Store()
+    selector = f"={CLAIM_LEASE}"
+    informer = Informer(
+        cluster, marks, LEASE, None, selector=selector, mark=lambda _: None, clock=clock
+    )
+    return UnmarkedTerritory(marks, clock), informer
 
 
 class UnmarkedTerritory:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from specfleet_common.lineage import MISMATCH
+from specfleet_common.wire.messages import WorkerState
 from specfleet_operator.aggregation import Aggregation
 from specfleet_operator.cohorts import Cohort
 from specfleet_operator.pods import Pod, Trouble
@@ -74,6 +75,8 @@ def training(
     workers = [worker for worker in aggregation.workers if worker.live and worker.trains]
     if not workers:
         return Verdict("False", "NoTrainerLive", "No training engine has a lease yet.")
+    if broken := _not_adapted(workers, cohorts):
+        return broken
     names = _pod_names(cohorts)
     parked = [w.worker_id for w in workers if w.trainer.phase == "parked"]
     if parked:
@@ -156,6 +159,8 @@ def ready(
             f"The drafter in {_listed(names.get(worker, worker) for worker in wrong)} is not the"
             " one that was put there.",
         )
+    if broken := _not_adapted([w for w in aggregation.workers if w.live], cohorts):
+        return broken
     for condition in (AGGREGATING, TRAINING):
         verdict = verdicts.get(condition)
         if verdict is not None and verdict.status != "True":
@@ -180,6 +185,24 @@ def _trouble(cohorts: Sequence[Cohort]) -> Verdict | None:
 
 def _pod_trouble(pod: Pod, trouble: Trouble) -> Verdict:
     return Verdict("False", trouble.reason, _sentence(f"{pod.name}: {trouble.message}"))
+
+
+def _not_adapted(workers: Sequence[WorkerState], cohorts: Sequence[Cohort]) -> Verdict | None:
+    """Return what is said of engines that serve as if they were in no fleet, None without any."""
+    broken = [worker for worker in workers if worker.engine_problem]
+    if not broken:
+        return None
+    names = _pod_names(cohorts)
+    named = sorted((names.get(one.worker_id, one.worker_id), one.engine_problem) for one in broken)
+    first, problem = named[0]
+    return Verdict(
+        "False",
+        "EngineNotAdapted",
+        _sentence(
+            f"{_listed(name for name, _ in named)} {'serves' if len(named) == 1 else 'serve'}"
+            f" without learning and without new drafters; {first} says: {problem}"
+        ),
+    )
 
 
 def _missing(cohorts: Sequence[Cohort]) -> Verdict | None:

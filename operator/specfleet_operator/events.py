@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from specfleet_operator.api import Cluster
+from specfleet_operator.api import Cluster, NotFound
 from specfleet_operator.kinds import EVENT
 from specfleet_operator.naming import FIELD_MANAGER, GROUP
 from specfleet_operator.observed import Object
@@ -17,7 +17,7 @@ from specfleet_operator.planning import Happening
 REPEAT_SECONDS = 300.0
 """A repetition is written at most this often."""
 FORGET_SECONDS = 3600.0
-MAX_NOTE = 1024
+MAX_NOTE_BYTES = 1024
 
 
 @dataclass(slots=True)
@@ -55,9 +55,7 @@ class Events:
         key = (metadata["uid"], happening)
         told = self._told.get(key)
         if told is None:
-            event = self._event(fleet, happening)
-            await self._cluster.create(event)
-            self._told[key] = _Told(event["metadata"]["name"], 1, now, now)
+            await self._tell_anew(fleet, happening, now)
             return
         told.count += 1
         told.last_at = now
@@ -65,7 +63,17 @@ class Events:
             return
         told.written_at = now
         series = {"count": told.count, "lastObservedTime": _time(self._wall_clock())}
-        await self._cluster.merge(EVENT, metadata["namespace"], told.name, {"series": series})
+        try:
+            await self._cluster.merge(EVENT, metadata["namespace"], told.name, {"series": series})
+        except NotFound:
+            # API servers forget Events, some of them soon.
+            await self._tell_anew(fleet, happening, now)
+
+    async def _tell_anew(self, fleet: Object, happening: Happening, now: float) -> None:
+        event = self._event(fleet, happening)
+        await self._cluster.create(event)
+        key = (fleet["metadata"]["uid"], happening)
+        self._told[key] = _Told(event["metadata"]["name"], 1, now, now)
 
     def _event(self, fleet: Object, happening: Happening) -> dict[str, Any]:
         metadata = fleet["metadata"]
@@ -82,7 +90,7 @@ class Events:
             "action": "Reconcile",
             "type": happening.type,
             "reason": happening.reason,
-            "note": happening.message[:MAX_NOTE],
+            "note": _shortened(happening.message),
             "regarding": {
                 "apiVersion": fleet["apiVersion"],
                 "kind": fleet["kind"],
@@ -91,6 +99,10 @@ class Events:
                 "uid": metadata["uid"],
             },
         }
+
+
+def _shortened(message: str) -> str:
+    return message.encode()[:MAX_NOTE_BYTES].decode(errors="ignore")
 
 
 def _time(wall_clock: float) -> str:

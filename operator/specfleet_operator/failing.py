@@ -12,6 +12,10 @@ import aiohttp
 from specfleet_operator.api import Conflict, Ending, Expired, NotFound, Refused, Unreachable
 from specfleet_operator.observed import ObjectKey
 
+_AGAINST_THE_SCHEMA = "failed to create typed patch object"
+"""How the answer to an apply with a field of the wrong name or type begins; its status is 500."""
+_WEBHOOK_AWAY = "failed calling webhook"
+
 
 @contextmanager
 def network_failures() -> Iterator[None]:
@@ -32,11 +36,18 @@ def failure(status: int, text: str, key: ObjectKey) -> Exception:
         return Conflict(f"{key}: {message}")
     if status == 410:
         return Expired(f"{key}: {message}")
+    if status == 500 and message.startswith(_AGAINST_THE_SCHEMA):
+        return Refused(key, message)
     if status in (401, 429) or status >= 500:
         return Unreachable(f"HTTP {status}: {message}")
     if status == 403 and "NamespaceTerminating" in _causes(text):
         return Ending(key, message)
     return Refused(key, message)
+
+
+def is_of_a_webhook(error: Unreachable) -> bool:
+    """Say whether it is an admission webhook that does not answer, and not the API server."""
+    return _WEBHOOK_AWAY in str(error)
 
 
 def _message(text: str) -> str:

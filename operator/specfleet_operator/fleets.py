@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 import structlog
 
-from specfleet_operator.api import Cluster, Refused, Unreachable
+from specfleet_operator.api import Cluster, Expired, Refused, Unreachable
 from specfleet_operator.kinds import FLEET
 from specfleet_operator.observed import Object
 from specfleet_operator.store import FleetKey, Store, fleet_key, version_of
@@ -57,7 +57,12 @@ class Fleets:
         before = self.store.get(FLEET, fleet.namespace, fleet.name)
         self.store.put(item)
         after = self.store.get(FLEET, fleet.namespace, fleet.name)
-        if after is not before and not _is_own_doing(before, after):
+        if after is before or after is None:
+            return
+        if before is not None and _uid(before) != _uid(after):
+            # Another fleet of the same name: what is known is of the one that is gone.
+            self._gone(fleet)
+        if before is None or not _is_own_doing(before, after):
             self._changed(fleet)
 
     def all(self) -> tuple[FleetKey, ...]:
@@ -77,13 +82,13 @@ class Fleets:
         while True:
             try:
                 await self.list()
-            except (Unreachable, Refused) as error:
+            except (Unreachable, Refused, Expired) as error:
                 log.warning("fleets_not_listed", error=str(error))
             await asyncio.sleep(seconds)
 
     async def list(self) -> None:
         """List the fleets once."""
-        before = set(self.all())
+        before = {fleet_key(item): _uid(item) for item in self.store.of_kind(FLEET)}
         listed: dict[FleetKey, int] = {}
         for namespace in self._namespaces:
             listing = await self._cluster.list(FLEET, namespace)
@@ -99,18 +104,21 @@ class Fleets:
             if self._told.get(fleet, 0) < version
         }
         self.synced.set()
-        now_known = self.all()
-        for fleet in before.difference(now_known):
-            self._told.pop(fleet, None)
-            self._gone(fleet)
-        for fleet in now_known:
+        after = {fleet_key(item): _uid(item) for item in self.store.of_kind(FLEET)}
+        for fleet, uid in before.items():
+            if after.get(fleet) != uid:
+                self._told.pop(fleet, None)
+                self._gone(fleet)
+        for fleet in after:
             self._changed(fleet)
 
 
-def _is_own_doing(before: Object | None, after: Object | None) -> bool:
+def _uid(fleet: Object) -> str:
+    return str(fleet["metadata"]["uid"])
+
+
+def _is_own_doing(before: Object, after: Object) -> bool:
     """Say whether nothing changed but the status, which only the operator writes."""
-    if before is None or after is None:
-        return False
     return _wishes(before) == _wishes(after)
 
 

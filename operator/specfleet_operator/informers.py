@@ -69,7 +69,6 @@ class Informer:
             try:
                 if since is None:
                     since = await self._list()
-                num_failures = 0
                 stream = self._cluster.watch(
                     self.kind,
                     self.namespace,
@@ -77,13 +76,16 @@ class Informer:
                     selector=self._selector,
                     silence_seconds=SILENCE_SECONDS,
                 )
+                was_silent = True
                 async with aclosing(stream) as changes:
                     async for change in changes:
-                        since = self._take(change)
-                self._heard_at = self._clock()
-            except Expired:
-                since = None
-            except (Unreachable, Refused) as error:
+                        since, was_silent, num_failures = self._take(change), False, 0
+                if was_silent:
+                    # A stream that lasts gets bookmarks; one that never does is not opened at once.
+                    raise Unreachable("the stream ended before it said anything")
+            except (Unreachable, Refused, Expired) as error:
+                if isinstance(error, Expired):
+                    since = None
                 num_failures += 1
                 pause = back_off_seconds(num_failures, last_seconds=LAST_PAUSE_SECONDS)
                 log.warning("stream_broken", stream=self.name, error=str(error), next_seconds=pause)

@@ -6,6 +6,7 @@ whole length on the clock of the one who looks.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -100,7 +101,8 @@ def _spec(
 ) -> Mapping[str, Any]:
     return {
         "holderIdentity": holder,
-        "leaseDurationSeconds": int(seconds),
+        # Others may only wait longer than the holder thinks, never shorter.
+        "leaseDurationSeconds": math.ceil(seconds),
         "acquireTime": acquired,
         "renewTime": _time(wall_clock),
         "leaseTransitions": number,

@@ -6,8 +6,8 @@ Plain values. Nothing here reads anything; a Kubernetes object is what its JSON 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from specfleet_common.wire.messages import FleetState
 
@@ -63,12 +63,16 @@ class Trust:
     """The keys that sign them, as a JSON Web Key Set."""
 
 
+Verb = Literal["apply", "delete", "annotate"]
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An object that the API server did not take, and what it said."""
+    """Something that the API server did not do, and what it said."""
 
     key: ObjectKey
     message: str
+    verb: Verb = "apply"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +113,5 @@ class OperatorFacts:
     cluster_domain: str = "cluster.local"
     optional_kinds: frozenset[str] = frozenset()
     """Kinds of other projects that the cluster knows, such as PodMonitor."""
+    pod_monitor_labels: Mapping[str, str] = field(default_factory=dict)
+    """Labels by which a Prometheus finds PodMonitors."""

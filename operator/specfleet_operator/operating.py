@@ -4,37 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import signal
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from importlib.metadata import version
-from typing import Any, cast
+from typing import Any
 
-import kopf
 import structlog
 from prometheus_client import CollectorRegistry
 
 from specfleet_operator.aggregators import Aggregators
-from specfleet_operator.api import Cluster, Refused, Unreachable
+from specfleet_operator.api import Cluster
+from specfleet_operator.calling import RETRY_SECONDS, Caller
 from specfleet_operator.certificates import new_key
-from specfleet_operator.claiming import (
-    CLAIM_LEASE,
-    CLAIM_SECONDS,
-    MarkedTerritory,
-    UnmarkedTerritory,
-)
+from specfleet_operator.claiming import MarkedTerritory, claim, unmarked_territory
+from specfleet_operator.clocks import clock
 from specfleet_operator.cluster import KubernetesCluster
 from specfleet_operator.connecting import Connection, connected, found_configuration
+from specfleet_operator.ending import log_end, take_signals, told_to
 from specfleet_operator.events import Events
 from specfleet_operator.fleets import Fleets
-from specfleet_operator.handlers.fleets import kopf_registry, kopf_settings
+from specfleet_operator.handlers.fleets import kopf_registry
+from specfleet_operator.handlers.transport import watch_fleets
 from specfleet_operator.informers import Informer
-from specfleet_operator.kinds import CHILDREN, FLEET, LEASE, Kind
-from specfleet_operator.leading import LeaseHolder, LostLead, lead
+from specfleet_operator.kinds import CHILDREN, Kind
+from specfleet_operator.leading import LeaseHolder, lead
 from specfleet_operator.leases import REQUEST_SHARE
 from specfleet_operator.naming import FIELD_MANAGER, FLEET_LABEL
 from specfleet_operator.observed import Images, OperatorFacts
 from specfleet_operator.optional import OptionalChildren
+from specfleet_operator.pacing import Pace
 from specfleet_operator.reconciling import World, reconcile, tell_failure
 from specfleet_operator.settings import Settings
 from specfleet_operator.store import FleetKey, Store
@@ -46,13 +44,8 @@ from specfleet_operator.working import Work
 log = structlog.get_logger()
 
 SHUTDOWN_SECONDS = 10.0
+DISCOVERY_SECONDS = 60.0
 LONGEST_REQUEST_SECONDS = 10.0
-DEFINITION_SECONDS = 5.0
-
-
-def clock() -> float:
-    """Return seconds of a clock that goes on while the process is frozen or the machine sleeps."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 async def operate(settings: Settings) -> int:
@@ -74,7 +67,7 @@ class _Operator:
         self._won = asyncio.Event()
         self._session = connection.session()
         self._lease = self._new_lease()
-        self._cluster = self._guarded_cluster()
+        self._cluster = self._new_cluster(may_write=self._lease.holds)
         self._work = Work(
             self._pass, failed=self._tell_failure, instruments=self._instruments, clock=clock
         )
@@ -88,7 +81,9 @@ class _Operator:
         )
         self._children = Store()
         self._informers = [one for kind in CHILDREN for one in self._informers_of(kind)]
-        self._optional = OptionalChildren(self._cluster, self._informers_of, changed=self._mark_all)
+        self._optional = OptionalChildren(
+            self._cluster, self._children, self._informers_of, changed=self._mark_all
+        )
         self._keys = Keys(self._cluster, self._mark_all)
         self._aggregators = self._new_aggregators()
         self._world = self._new_world()
@@ -98,15 +93,15 @@ class _Operator:
         """Start everything and wait for the first thing to end."""
         servers = await self._serve()
         stop = asyncio.Event()
-        _take_signals(stop)
+        take_signals(stop)
         tasks = {
             name: asyncio.create_task(part, name=name)
             for name, part in {
-                "stop": _wait(stop),
+                "stop": told_to(stop),
                 **{one.name: one.run() for one in self._informers},
                 "fleets": self._fleets.keep(self._settings.resync_seconds),
                 "keys": self._keys.keep(),
-                "optional": self._optional.keep(),
+                "optional": self._optional.keep(DISCOVERY_SECONDS),
                 "territory": self._keep_territory,
                 "lease": lead(self._lease, self._won),
                 "work": self._begin(),
@@ -116,7 +111,7 @@ class _Operator:
         done, _ = await asyncio.wait(tasks.values(), return_when=asyncio.FIRST_COMPLETED)
         code = 0 if stop.is_set() else 1
         for task in done:
-            _log_end(task)
+            log_end(task)
         async with asyncio.timeout(SHUTDOWN_SECONDS):
             await self._work.stop()
             await self._aggregators.stop()
@@ -139,33 +134,18 @@ class _Operator:
         await asyncio.Event().wait()
 
     async def _watch_fleets(self, stop: asyncio.Event) -> None:
-        while not await self._is_defined(FLEET):
-            log.warning("definition_missing", kind=FLEET.name, next_seconds=DEFINITION_SECONDS)
-            await asyncio.sleep(DEFINITION_SECONDS)
-        before = asyncio.all_tasks()
-        tasks = await kopf.spawn_tasks(
-            registry=kopf_registry(
+        await watch_fleets(
+            self._cluster,
+            kopf_registry(
                 lambda item, deleted: self._fleets.told(item, deleted=deleted),
                 lambda: self._connection.session(only_reads=True),
                 self._connection.url,
             ),
-            settings=kopf_settings(),
-            # Without one, kopf asks for the user's name, and a container's user has none.
-            identity=cast(Any, self._settings.pod_name),
-            standalone=True,
-            clusterwide=not self._settings.namespaces,
             namespaces=self._settings.namespaces,
+            identity=self._settings.pod_name,
+            # kopf has taken them for itself, and would end everything else at once.
+            started=lambda: take_signals(stop),
         )
-        # kopf has taken them for itself, and would end everything else at once.
-        _take_signals(stop)
-        await kopf.run_tasks(tasks, ignored=before)
-
-    async def _is_defined(self, kind: Kind) -> bool:
-        try:
-            return kind.name in await self._cluster.kinds(kind.api_version)
-        except (Unreachable, Refused) as error:
-            log.warning("kinds_unknown", api_version=kind.api_version, error=str(error))
-            return False
 
     async def _pass(self, fleet: FleetKey) -> float | None:
         if not self._is_ours(fleet.namespace):
@@ -178,8 +158,7 @@ class _Operator:
 
     def _forget(self, fleet: FleetKey) -> None:
         self._work.forget(fleet)
-        self._aggregators.forget(fleet)
-        self._world.refused.pop(fleet, None)
+        self._world.forget(fleet)
 
     def _mark_known(self, fleets: Iterable[FleetKey]) -> None:
         # What a fleet leaves behind changes too, until it is collected.
@@ -204,19 +183,12 @@ class _Operator:
             service_account=settings.service_account,
             cluster_domain=settings.cluster_domain,
             optional_kinds=self._optional.names(),
+            pod_monitor_labels=settings.pod_monitor_labels,
         )
 
     def _new_lease(self) -> LeaseHolder:
-        cluster = KubernetesCluster(
-            self._session,
-            self._connection.url,
-            request_seconds=self._request_seconds,
-            retry_seconds=0.0,
-            may_write=lambda: True,
-            count_write=self._instruments.count_write,
-        )
         return LeaseHolder(
-            cluster,
+            self._new_cluster(may_write=lambda: True, retry_seconds=0.0),
             namespace=self._settings.own_namespace,
             name=self._settings.lease_name,
             holder=f"{self._settings.pod_name}_{secrets.token_hex(4)}",
@@ -225,14 +197,18 @@ class _Operator:
             wall_clock=time.time,
         )
 
-    def _guarded_cluster(self) -> Cluster:
-        return KubernetesCluster(
+    def _new_cluster(
+        self, *, may_write: Callable[[], bool], retry_seconds: float = RETRY_SECONDS
+    ) -> Cluster:
+        caller = Caller(
             self._session,
             self._connection.url,
             request_seconds=self._request_seconds,
-            may_write=self._lease.holds,
+            retry_seconds=retry_seconds,
+            may_write=may_write,
             count_write=self._instruments.count_write,
         )
+        return KubernetesCluster(caller)
 
     @property
     def _request_seconds(self) -> float:
@@ -277,6 +253,7 @@ class _Operator:
             facts=self._facts,
             wall_clock=time.time,
             make_key=new_key,
+            pace=Pace(clock),
         )
 
     def _new_territory(self) -> tuple[Callable[[str], bool], Coroutine[Any, Any, None]]:
@@ -286,28 +263,16 @@ class _Operator:
                 {name: self._claim(name) for name in self._settings.namespaces}
             )
             return marked.has, marked.keep(self._mark_namespace, self._won)
-        marks = Store()
-        informer = Informer(
-            self._cluster,
-            marks,
-            LEASE,
-            None,
-            selector=f"={CLAIM_LEASE}",
-            mark=lambda _: None,
-            clock=clock,
-        )
+        unmarked, informer = unmarked_territory(self._cluster, clock)
         self._informers.append(informer)
-        unmarked = UnmarkedTerritory(marks, clock)
         return unmarked.has, unmarked.keep()
 
     def _claim(self, namespace: str) -> LeaseHolder:
-        return LeaseHolder(
+        return claim(
             self._cluster,
-            namespace=namespace,
-            name=CLAIM_LEASE,
+            namespace,
             # All replicas of an installation are one holder; only the leader among them writes.
             holder=f"{self._settings.own_namespace}.{self._settings.lease_name}",
-            lease_seconds=CLAIM_SECONDS,
             clock=clock,
             wall_clock=time.time,
         )
@@ -316,6 +281,7 @@ class _Operator:
         host = self._settings.host
         vitals = Vitals(
             informers=self._informers,
+            keys=self._keys,
             fleets=self._fleets,
             work=self._work,
             aggregators=self._aggregators,
@@ -328,23 +294,3 @@ class _Operator:
             await serve(host, self._settings.health_port, health),
             await serve(host, self._settings.metrics_port, figures),
         ]
-
-
-def _take_signals(stop: asyncio.Event) -> None:
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-
-
-async def _wait(event: asyncio.Event) -> None:
-    await event.wait()
-
-
-def _log_end(task: asyncio.Task[None]) -> None:
-    error = None if task.cancelled() else task.exception()
-    if isinstance(error, LostLead):
-        log.error("lead_lost", error=str(error))
-    elif error is not None:
-        log.error("part_failed", part=task.get_name(), exc_info=error)
-    else:
-        log.info("ending", part=task.get_name())

@@ -10,23 +10,27 @@ import structlog
 from specfleet_operator.api import Cluster, Refused, Unreachable
 from specfleet_operator.informers import Informer
 from specfleet_operator.kinds import OPTIONAL_CHILDREN, Kind
+from specfleet_operator.store import Store
 
 log = structlog.get_logger()
 
-DISCOVERY_SECONDS = 60.0
-
 
 class OptionalChildren:
-    """The informers of such kinds; `informers` makes those of one kind, for all namespaces."""
+    """The informers of such kinds; `informers` makes those of one kind, for all namespaces.
+
+    `store` is what they fill.
+    """
 
     def __init__(
         self,
         cluster: Cluster,
+        store: Store,
         informers: Callable[[Kind], list[Informer]],
         *,
         changed: Callable[[], None],
     ) -> None:
         self._cluster = cluster
+        self._store = store
         self._informers = informers
         self._changed = changed
         self._followed: dict[Kind, list[Informer]] = {}
@@ -40,14 +44,14 @@ class OptionalChildren:
             if all(informer.synced.is_set() for informer in informers)
         )
 
-    async def keep(self) -> None:
-        """Notice which kinds are defined, for ever."""
+    async def keep(self, seconds: float) -> None:
+        """Notice every so often which kinds are defined, for ever."""
         try:
             while True:
                 for kind in OPTIONAL_CHILDREN:
                     await self._look(kind)
                     self._notice_failures(kind)
-                await asyncio.sleep(DISCOVERY_SECONDS)
+                await asyncio.sleep(seconds)
         finally:
             for kind in list(self._tasks):
                 self._end(kind)
@@ -80,3 +84,4 @@ class OptionalChildren:
         for task in self._tasks.pop(kind):
             task.cancel()
         del self._followed[kind]
+        self._store.drop(kind)

@@ -97,7 +97,7 @@ def plan(observed: Observed, facts: OperatorFacts, now: float) -> Plan:
         cohorts = wished(what.wishes, observed.children, there)
         actions = (
             _Actions(apply=apply)
-            if problem is not None
+            if problem is not None and not _is_about_leftovers(observed)
             else _actions(subject, what, observed, apply, cohorts, there)
         )
     verdicts = judge(
@@ -179,7 +179,7 @@ def _outdated(cohorts: Sequence[Cohort], there: Sequence[Pod]) -> tuple[str, ...
 def _refusal(observed: Observed, apply: Sequence[Object]) -> Problem | None:
     """Return what the API server refused; it still does while there is something to apply."""
     if observed.refused:
-        sentences = [f"{refusal.key}: {refusal.message}" for refusal in observed.refused]
+        sentences = [f"{one.key}: {one.message}" for one in observed.refused]
         return Problem(REFUSED, "; ".join(sentences))
     metadata, old = observed.fleet["metadata"], observed.fleet.get("status") or {}
     before = carried_over(old, SPEC_VALID, generation=metadata.get("generation", 0))
@@ -187,6 +187,11 @@ def _refusal(observed: Observed, apply: Sequence[Object]) -> Problem | None:
         # An operator that has just started has not tried yet.
         return Problem(REFUSED, before.message)
     return None
+
+
+def _is_about_leftovers(observed: Observed) -> bool:
+    """Say whether all that should be is there, and only what should not be cannot be removed."""
+    return bool(observed.refused) and all(one.verb != "apply" for one in observed.refused)
 
 
 def _told(changed: Sequence[Mapping[str, Any]]) -> tuple[Happening, ...]:

@@ -6,8 +6,9 @@ there is then.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import structlog
@@ -22,7 +23,8 @@ from specfleet_operator.api import (
     annotations_patch,
     as_of,
 )
-from specfleet_operator.certificates import Material, NewKey, material, server_names
+from specfleet_operator.certificates import NewKey
+from specfleet_operator.comparing import digest
 from specfleet_operator.events import Events
 from specfleet_operator.kinds import FLEET, POD, SECRET, kind_of
 from specfleet_operator.naming import AGGREGATOR_PORT, aggregator_host, audience
@@ -35,10 +37,12 @@ from specfleet_operator.observed import (
     Trust,
     key_of,
 )
+from specfleet_operator.owning import belonging, is_left_behind, owner_name, owner_uid
+from specfleet_operator.pacing import Pace, Step, applying
 from specfleet_operator.planning import Happening, Plan, plan
-from specfleet_operator.rendering.config import authority_name, certificate_name
 from specfleet_operator.store import FleetKey, Store
 from specfleet_operator.tokens import Keys
+from specfleet_operator.trusting import trust
 
 log = structlog.get_logger()
 
@@ -56,8 +60,15 @@ class World:
     facts: Callable[[], OperatorFacts]
     wall_clock: Callable[[], float]
     make_key: NewKey
+    pace: Pace
     refused: dict[FleetKey, tuple[Refusal, ...]] = field(default_factory=dict)
-    """What the API server refused in the last pass."""
+    """What the API server refused in the last pass, or before it when it was not asked again."""
+
+    def forget(self, fleet: FleetKey) -> None:
+        """Forget a fleet that is gone."""
+        self.aggregators.forget(fleet)
+        self.pace.forget(fleet)
+        self.refused.pop(fleet, None)
 
 
 async def reconcile(fleet: FleetKey, world: World) -> float | None:
@@ -77,44 +88,59 @@ async def gather(fleet: FleetKey, world: World) -> Observed | None:
     if item is None or "deletionTimestamp" in item["metadata"]:
         world.aggregators.forget(fleet)
         return None
-    trust = await _trust(fleet, world)
-    if trust is not None:
-        world.aggregators.follow(fleet, _address(fleet, trust, world.facts()))
+    uid = item["metadata"]["uid"]
+    known = await trust(
+        fleet,
+        uid=uid,
+        cluster=world.cluster,
+        children=world.children,
+        keys=world.keys,
+        cluster_domain=world.facts().cluster_domain,
+        now=world.wall_clock(),
+        make_key=world.make_key,
+    )
+    if known is not None:
+        world.aggregators.follow(fleet, _address(fleet, known, world.facts()))
     return Observed(
         fleet=item,
-        children=world.children.of_fleet(fleet),
+        children=belonging(uid, world.children.of_fleet(fleet)),
         aggregator=world.aggregators.view(fleet),
-        trust=trust,
+        trust=known,
         refused=world.refused.get(fleet, ()),
     )
 
 
 async def carry_out(todo: Plan, observed: Observed, fleet: FleetKey, world: World) -> float | None:
     """Do what a plan says. What is refused is remembered for the next plan, not an error."""
-    attempts = _Attempts()
+    before = world.refused.get(fleet, ())
+    attempts = _Attempts(fleet, world.pace, before)
     try:
-        for item in todo.apply:
-            await attempts.make(key_of(item), _apply(item, fleet, world))
+        await _apply_all(todo.apply, attempts, fleet, world)
     except Ending as error:
         # The fleet goes with its namespace, perhaps later than its children do.
         log.info("namespace_ending", fleet=str(fleet), message=error.message)
         return None
     for key in todo.delete:
-        await attempts.make(key, _delete(key, fleet, world))
+        await attempts.make(Step("delete", key), partial(_delete, key, fleet, world))
     for name, values in todo.annotate_pods.items():
-        await attempts.make(_pod(name), _annotate(name, values, fleet, world))
+        step = Step("annotate", _pod(name), digest(dict(values)))
+        await attempts.make(step, partial(_annotate, name, values, fleet, world))
     for name in todo.delete_pods:
-        await attempts.make(_pod(name), _delete(_pod(name), fleet, world))
-    refused = tuple(attempts.refused)
-    is_news = refused != world.refused.get(fleet, ())
-    world.refused[fleet] = refused
+        key = _pod(name)
+        await attempts.make(Step("delete", key), partial(_delete, key, fleet, world))
+    world.refused[fleet] = refused = tuple(attempts.refused)
     if todo.status != observed.fleet.get("status"):
         await _write_status(todo.status, observed, world)
     for happening in todo.events:
         await _tell(observed.fleet, happening, world)
     if attempts.conflict is not None:
         raise attempts.conflict
-    return 0.0 if is_news else todo.requeue_seconds
+    if refused != before:
+        return 0.0  # The next plan says so.
+    return min(
+        (one for one in (todo.requeue_seconds, attempts.again_seconds) if one is not None),
+        default=None,
+    )
 
 
 async def tell_failure(fleet: FleetKey, error: Exception, world: World) -> None:
@@ -129,19 +155,50 @@ async def tell_failure(fleet: FleetKey, error: Exception, world: World) -> None:
 class _Attempts:
     """What came of the steps of a plan: one that is refused does not stop the others."""
 
+    fleet: FleetKey
+    pace: Pace
+    before: tuple[Refusal, ...]
+    """What was refused the last time."""
     refused: list[Refusal] = field(default_factory=list)
     conflict: Conflict | None = None
+    again_seconds: float | None = None
+    """When the first of the steps that are put off is due."""
 
-    async def make(self, key: ObjectKey, step: Awaitable[None]) -> None:
+    async def make(self, step: Step, act: Callable[[], Awaitable[None]]) -> None:
+        """Make a step unless it is too soon, and remember how it failed."""
+        wait = self.pace.wait_seconds(self.fleet, step)
+        if wait > 0:
+            self.again_seconds = min(wait, self.again_seconds or wait)
+            self.refused += [
+                one for one in self.before if (one.verb, one.key) == (step.verb, step.key)
+            ]
+            return
         try:
-            await step
+            await act()
         except Ending:
             raise
+        except NotFound as error:
+            # It was there a moment ago, or its kind was; the next pass looks again.
+            log.info("gone_meanwhile", key=str(step.key), message=error.message)
         except Refused as error:
-            log.warning("refused", key=str(key), message=error.message)
-            self.refused.append(Refusal(key, error.message))
+            self.pace.tried(self.fleet, step)
+            log.warning("refused", verb=step.verb, key=str(step.key), message=error.message)
+            self.refused.append(Refusal(step.key, error.message, step.verb))
         except Conflict as error:
             self.conflict = error
+        else:
+            self.pace.tried(self.fleet, step)
+
+
+async def _apply_all(
+    items: Iterable[Object], attempts: _Attempts, fleet: FleetKey, world: World
+) -> None:
+    for item in items:
+        key = key_of(item)
+        await attempts.make(applying(item), partial(_apply, item, fleet, world))
+        if key.kind == SECRET.name and any(one.key == key for one in attempts.refused):
+            # What follows trusts a key that is not kept, and the next pass would make another.
+            return
 
 
 async def _apply(item: Object, fleet: FleetKey, world: World) -> None:
@@ -151,8 +208,10 @@ async def _apply(item: Object, fleet: FleetKey, world: World) -> None:
     if known is None:
         # Without our label we would not have seen it: it may be somebody else's.
         known = await world.cluster.get(kind, fleet.namespace, key.name)
-    if known is not None and _owner(known) != _owner(item):
-        raise Refused(key, f"exists and belongs to {_owner_name(known)}, expected it to be free")
+    if known is not None and is_left_behind(known, item):
+        raise Conflict(f"{key}: is of an earlier fleet of this name, and will go as that went")
+    if known is not None and owner_uid(known) != owner_uid(item):
+        raise Refused(key, f"exists and belongs to {owner_name(known)}, expected it to be free")
     since = None if known is None else as_of(known)
     try:
         world.children.put(await world.cluster.apply(item, since=since))
@@ -210,46 +269,6 @@ async def _write_status(status: dict[str, Any], observed: Observed, world: World
         raise
 
 
-async def _trust(fleet: FleetKey, world: World) -> Trust | None:
-    keys = world.keys.current
-    if keys is None:
-        return None
-    names = authority_name(fleet.name), certificate_name(fleet.name)
-    held = [world.children.get(SECRET, fleet.namespace, name) for name in names]
-    found = _material(held, fleet, world)
-    if not _is_stored(found, held):
-        # Never replace keys on the word of a cache.
-        held = [await world.cluster.get(SECRET, fleet.namespace, name) for name in names]
-        found = _material(held, fleet, world)
-    return Trust(
-        ca_pem=found.ca_pem,
-        ca_key_pem=found.ca_key_pem,
-        certificate_pem=found.certificate_pem,
-        key_pem=found.key_pem,
-        not_after=found.not_after,
-        issuer=keys.issuer,
-        jwks=keys.jwks,
-    )
-
-
-def _material(held: list[Object | None], fleet: FleetKey, world: World) -> Material:
-    authority, certificate = (None if one is None else one.get("data") or {} for one in held)
-    return material(
-        authority,
-        certificate,
-        fleet=fleet.name,
-        names=server_names(
-            fleet.name, namespace=fleet.namespace, cluster_domain=world.facts().cluster_domain
-        ),
-        now=world.wall_clock(),
-        make_key=world.make_key,
-    )
-
-
-def _is_stored(found: Material, held: list[Object | None]) -> bool:
-    return all(one is not None for one in held) and not found.is_new
-
-
 def _address(fleet: FleetKey, trust: Trust, facts: OperatorFacts) -> Address:
     host = aggregator_host(
         fleet.name, namespace=fleet.namespace, cluster_domain=facts.cluster_domain
@@ -259,25 +278,6 @@ def _address(fleet: FleetKey, trust: Trust, facts: OperatorFacts) -> Address:
         trust.ca_pem,
         audience(fleet.name, namespace=fleet.namespace),
     )
-
-
-def _owner(item: Object) -> str | None:
-    owner = _controller(item)
-    return None if owner is None else owner["uid"]
-
-
-def _owner_name(item: Object) -> str:
-    owner = _controller(item)
-    if owner is None:
-        return "somebody else"
-    return f"{owner['kind']} {owner['name']} (uid {owner['uid']})"
-
-
-def _controller(item: Object) -> dict[str, Any] | None:
-    for owner in item["metadata"].get("ownerReferences") or ():
-        if owner.get("controller"):
-            return dict(owner)
-    return None
 
 
 def _pod(name: str) -> ObjectKey:

@@ -32,6 +32,9 @@ class Settings(BaseSettings):
     default_engine_image: Annotated[str, Field(pattern=r"^\S*$")] = ""
     """For fleets that name no engine image; empty when every fleet has to."""
 
+    pod_monitor_labels: dict[str, str] = {}
+    """Labels of fleets' PodMonitors besides their own, by which a Prometheus finds them; JSON."""
+
     lease_name: Name = "specfleet-operator"
     lease_seconds: Annotated[float, Field(ge=3, le=600)] = 15.0
     """A leader that is gone is replaced after this long."""

@@ -20,6 +20,9 @@ from specfleet_operator.rendering.subject import selector
 
 SMALLEST_CHANGE = 0.05
 """An acceptance length that moved by less is not written again."""
+FEWEST_STEPS = 100
+"""Fewer verification steps say nothing: every new drafter begins with none."""
+LONGEST_MESSAGE = 2000
 
 
 def status(
@@ -101,8 +104,13 @@ def _condition(
         "observedGeneration": generation,
         "lastTransitionTime": old["lastTransitionTime"] if old and stays else _timestamp(now),
         "reason": verdict.reason,
-        "message": verdict.message,
+        "message": _shortened(verdict.message),
     }
+
+
+def _shortened(message: str) -> str:
+    """Return what the status takes and a person reads; API servers quote whole objects."""
+    return message if len(message) <= LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]}…"
 
 
 def _timestamp(now: float) -> str:
@@ -151,7 +159,7 @@ def _acceptance_length(old: str | None, workers: Sequence[WorkerState]) -> str |
         if drafter.digest == worker.observed_digest
     ]
     steps = sum(drafter.verify_steps for drafter in counters)
-    if not steps:
+    if steps < FEWEST_STEPS:
         return old
     length = 1 + sum(sum(drafter.accepted) for drafter in counters) / steps
     if old is not None and abs(length - float(old)) < SMALLEST_CHANGE:

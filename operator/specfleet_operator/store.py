@@ -28,6 +28,9 @@ class FleetKey:
 
 _Key = tuple[str, str, str]
 
+MOST_DELETED = 10_000
+"""So many deleted objects are remembered, for as long as late answers about them may come."""
+
 
 class Store:
     """Objects by kind, namespace and name."""
@@ -68,8 +71,16 @@ class Store:
         known = self._items.get(key)
         if known is not None and version_of(known) > version_of(item):
             return frozenset()
+        self._deleted.pop(key, None)
         self._deleted[key] = version_of(item)
+        if len(self._deleted) > MOST_DELETED:
+            del self._deleted[next(iter(self._deleted))]
         return self._forget(key)
+
+    def drop(self, kind: Kind) -> None:
+        """Forget all objects of a kind that nobody follows any more."""
+        for key in [key for key in self._items if key[0] == kind.name]:
+            self._forget(key)
 
     def replace(
         self, kind: Kind, namespace: str | None, items: Iterable[Object], *, resource_version: str

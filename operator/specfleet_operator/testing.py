@@ -28,6 +28,7 @@ from specfleet_operator.api import (
     as_of,
 )
 from specfleet_operator.kinds import Kind
+from specfleet_operator.merging import merged, patched
 from specfleet_operator.observed import Object, ObjectKey, key_of
 
 _Key = tuple[str, str, str]
@@ -127,7 +128,7 @@ class FakeCluster:
                 raise Conflict(f"{key_of(item)}: uid is not {since.uid}: no such object")
             return self._add(key, said, applied=said)
         _check(stored.item, since, item)
-        after = _merged(stored.item, stored.applied, said)
+        after = merged(stored.item, stored.applied, said)
         stored.applied = copy.deepcopy(said)
         return self._change(key, stored, after)
 
@@ -139,7 +140,7 @@ class FakeCluster:
             raise NotFound(key_of(item), "not found")
         _check(stored.item, since, item)
         said = dict(item["status"])
-        status = _merged(stored.item.get("status", {}), stored.applied_status, said)
+        status = merged(stored.item.get("status", {}), stored.applied_status, said)
         stored.applied_status = copy.deepcopy(said)
         return self._change(key, stored, stored.item | {"status": status})
 
@@ -173,7 +174,7 @@ class FakeCluster:
             raise NotFound(key_of(target), "not found")
         if (version := changes.get("metadata", {}).get("resourceVersion")) is not None:
             _check(stored.item, Precondition(stored.item["metadata"]["uid"], version), target)
-        return self._change(key, stored, _patched(stored.item, changes))
+        return self._change(key, stored, patched(stored.item, changes))
 
     async def delete(
         self, kind: Kind, namespace: str, name: str, precondition: Precondition
@@ -272,31 +273,6 @@ class FakeCluster:
     def _wake(self) -> None:
         self._news.set()
         self._news = asyncio.Event()
-
-
-def _merged(live: Any, before: Any, said: Any) -> Any:
-    """Return `live` with what is said, without what was said before and is said no more."""
-    if not (isinstance(live, Mapping) and isinstance(said, Mapping)):
-        return copy.deepcopy(said)
-    known = before if isinstance(before, Mapping) else {}
-    result = {name: value for name, value in live.items() if name in said or name not in known}
-    for name, value in said.items():
-        merged = _merged(live[name], known.get(name), value) if name in live else value
-        result[name] = copy.deepcopy(merged)
-    return result
-
-
-def _patched(live: Any, changes: Any) -> Any:
-    """Return `live` after a JSON merge patch (RFC 7396)."""
-    if not (isinstance(live, Mapping) and isinstance(changes, Mapping)):
-        return copy.deepcopy(changes)
-    result = dict(live)
-    for name, value in changes.items():
-        if value is None:
-            result.pop(name, None)
-        else:
-            result[name] = _patched(result.get(name, {}), value)
-    return result
 
 
 def _wishes(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -67,6 +67,8 @@ class Keys:
 
     def __init__(self, cluster: Cluster, changed: Callable[[], None]) -> None:
         self.current: SigningKeys | None = None
+        self.error = "not asked for yet"
+        """Why they could not be read, as long as they never could."""
         self._cluster = cluster
         self._changed = changed
 
@@ -78,6 +80,7 @@ class Keys:
                 found = await self._cluster.signing_keys()
             except (Unreachable, Refused) as error:
                 num_failures += 1
+                self.error = str(error)
                 pause = back_off_seconds(num_failures, last_seconds=LAST_PAUSE_SECONDS)
                 log.warning("signing_keys_unknown", error=str(error), next_seconds=pause)
             else:

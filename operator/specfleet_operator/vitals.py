@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from specfleet_operator.aggregators import Aggregators
@@ -10,6 +11,7 @@ from specfleet_operator.informers import Informer
 from specfleet_operator.kinds import FLEET
 from specfleet_operator.leading import LeaseHolder
 from specfleet_operator.telemetry import Instruments
+from specfleet_operator.tokens import Keys
 from specfleet_operator.working import Work
 
 DEAD_SECONDS = 300.0
@@ -21,6 +23,7 @@ class Vitals:
     """Looks at the parts of an operator."""
 
     informers: list[Informer]
+    keys: Keys
     fleets: Fleets
     work: Work
     aggregators: Aggregators
@@ -38,7 +41,7 @@ class Vitals:
         missing = [one.name for one in self.informers if not one.synced.is_set()]
         if not self.fleets.synced.is_set():
             missing.append(FLEET.plural)
-        return tuple(f"{stream}: not listed yet" for stream in missing)
+        return gaps(missing, keys_error="" if self.keys.current else self.keys.error)
 
     def refresh_metrics(self) -> None:
         """Bring the metrics up to date that nobody counts."""
@@ -53,6 +56,12 @@ class Vitals:
         # Without kinds that others define, and may forbid: they are no reason to end a process.
         required = {one.name: one.age_seconds() for one in self.informers}
         return required | {FLEET.plural: self.fleets.age_seconds()}
+
+
+def gaps(missing: Iterable[str], *, keys_error: str) -> tuple[str, ...]:
+    """Return what is not known yet; `keys_error` is empty when the keys were read."""
+    streams = tuple(f"{stream}: not listed yet" for stream in missing)
+    return (*streams, f"keys of the cluster's tokens: {keys_error}") if keys_error else streams
 
 
 def ailments(ages: dict[str, float], *, waiting: float) -> tuple[str, ...]:

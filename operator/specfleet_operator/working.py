@@ -21,9 +21,8 @@ log = structlog.get_logger()
 
 LAST_PAUSE_SECONDS = 60.0
 LAST_AWAY_SECONDS = 10.0
-"""As `LAST_PAUSE_SECONDS`, for a pass that failed because the API server was away."""
-CONFLICT_SECONDS = 0.5
-"""What was decided on an old state is decided again this soon, when the new one has arrived."""
+"""As `LAST_PAUSE_SECONDS`, for a pass that failed because the API server was away, or that decided
+on an old state: the new one should arrive soon, and then a pass is made at once."""
 GATHER_SECONDS = 0.05
 """Changes that come together are looked at together."""
 PASSES_AT_ONCE = 8
@@ -75,6 +74,9 @@ class Work:
         """Begin to work on what is marked."""
         self._started = True
         for fleet, work in self._fleets.items():
+            if work.dirty_since is not None:
+                # Until now nobody was to work on it, so that nothing has waited.
+                work.dirty_since = self._clock()
             self._start(fleet, work)
 
     def forget(self, fleet: FleetKey) -> None:
@@ -101,7 +103,7 @@ class Work:
             work.task = asyncio.create_task(self._keep(fleet, work), name=f"fleet {fleet}")
 
     async def _keep(self, fleet: FleetKey, work: _Work) -> None:
-        num_failures = 0
+        num_failures, num_conflicts = 0, 0
         again: float | None = None
         while True:
             await _first(work.dirty, again)
@@ -115,7 +117,8 @@ class Work:
                     again = await self._one_pass(fleet)
                 except Conflict as error:
                     log.info("fleet_changed_meanwhile", fleet=str(fleet), error=str(error))
-                    again = CONFLICT_SECONDS
+                    num_conflicts += 1
+                    again = back_off_seconds(num_conflicts + 1, last_seconds=LAST_AWAY_SECONDS)
                 except (Unreachable, NotLeading) as error:
                     num_failures += 1
                     again = back_off_seconds(num_failures, last_seconds=LAST_AWAY_SECONDS)
@@ -130,7 +133,7 @@ class Work:
                     log.exception("fleet_failed", fleet=str(fleet), next_seconds=again)
                     await self._tell(fleet, error)
                 else:
-                    num_failures = 0
+                    num_failures, num_conflicts = 0, 0
                 self._instruments.reconcile_seconds.observe(self._clock() - began_at)
             if num_failures:
                 # Changes must not shorten the pause, or a failing fleet would be hammered.

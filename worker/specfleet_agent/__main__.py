@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import sys
 
+from specfleet_common.stopping import stop_when_told
+
 
 def main() -> int:
     """Check the settings first, import everything else second."""
+    stop_when_told()
+
     from pydantic import ValidationError
 
     from specfleet_agent.settings import Settings

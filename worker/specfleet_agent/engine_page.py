@@ -20,6 +20,14 @@ class PageError(ValueError):
     """The page is not what an engine of this version writes."""
 
 
+class NotAdapted(PageError):
+    """The engine cannot be adapted at all; `reason` is what it says about that."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the engine cannot be adapted: {reason}")
+        self.reason = reason
+
+
 @dataclass(frozen=True, slots=True)
 class Drafter:
     """Counters of one drafter since the engine started."""
@@ -95,10 +103,10 @@ _PAGE = TypeAdapter(EnginePage)
 def decode(payload: Mapping[str, object]) -> EnginePage:
     """Return the page; fields that a newer engine adds are left alone.
 
-    PageError for another content, and for an engine that says why it cannot be adapted at all.
+    PageError for another content, NotAdapted for an engine that says why it cannot be adapted.
     """
     if "lineage" not in payload and payload.get("adapting") is False:
-        raise PageError(f"the engine cannot be adapted: {payload.get('reason')}")
+        raise NotAdapted(str(payload.get("reason")))
     try:
         return _PAGE.validate_python(payload)
     except ValidationError as error:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from specfleet_agent import transfers
-from specfleet_agent.engine_page import EnginePage
 from specfleet_agent.situation import Situation, Worker
 from specfleet_common.lineage import STOCK
+from specfleet_common.wire.codec import MAX_PROBLEM_LETTERS
 from specfleet_common.wire.messages import DrafterCounters, Heartbeat, TrainerStatus
 
 
-def heartbeat(
-    worker: Worker, page: EnginePage, seen: Situation, *, trainer_phase: str
-) -> Heartbeat:
-    """Return this worker's complete state."""
+def heartbeat(worker: Worker, seen: Situation, *, trainer_phase: str) -> Heartbeat | None:
+    """Return this worker's complete state, None while it has no engine."""
+    page, problem = seen.page, seen.engine_problem[:MAX_PROBLEM_LETTERS]
+    if page is None:
+        return _without_page(worker, seen, problem, trainer_phase) if problem else None
     return Heartbeat(
         worker_id=worker.id,
         cohort=worker.cohort,
@@ -34,6 +35,24 @@ def heartbeat(
             )
             for drafter in page.drafters
         ),
+        engine_problem=problem,
+    )
+
+
+def _without_page(worker: Worker, seen: Situation, problem: str, trainer_phase: str) -> Heartbeat:
+    """Return the state of a worker whose engine cannot be adapted."""
+    return Heartbeat(
+        worker_id=worker.id,
+        cohort=worker.cohort,
+        trains=worker.trains,
+        lineage=None,
+        stock_digest="",
+        held=None,
+        observed_digest="",
+        swaps=0,
+        trainer=_trainer(seen, trainer_phase),
+        drafters=(),
+        engine_problem=problem,
     )
 
 

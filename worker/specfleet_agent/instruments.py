@@ -15,6 +15,7 @@ from prometheus_client.registry import Collector
 
 from specfleet_agent.engine_page import EnginePage
 from specfleet_agent.situation import Situation
+from specfleet_agent.supervision import CAUSES
 from specfleet_common.exchange import TrainerReport
 from specfleet_common.lineage import LOCAL, STOCK
 from specfleet_common.telemetry import metrics
@@ -44,6 +45,9 @@ class Instruments:
         self.transfers = metrics.counter(metrics.AGENT_TRANSFERS, registry)
         self.bank_publications = metrics.counter(metrics.AGENT_BANK_PUBLICATIONS, registry)
         self.trainer_restarts = metrics.counter(metrics.AGENT_TRAINER_RESTARTS, registry)
+        # There before the first one, or a rate would miss it.
+        for cause in CAUSES:
+            self.trainer_restarts.labels(cause=cause)
         self.loop_failures = metrics.counter(metrics.AGENT_LOOP_FAILURES, registry)
 
 
@@ -72,6 +76,8 @@ def families(reading: Reading) -> Iterator[Family]:
         yield from _trainer_families(reading.seen.files.report)
     if reading.seen.page is not None:
         yield from _engine_families(reading.seen.page)
+    elif reading.seen.engine_problem:
+        yield _gauge(metrics.AGENT_ENGINE_ADAPTING, 0.0)
 
 
 def _trainer_families(report: TrainerReport) -> Iterator[Family]:

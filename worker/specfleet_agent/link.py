@@ -100,16 +100,15 @@ class Link:
     async def beat(self) -> float:
         """Send one heartbeat; return the pause before the next."""
         seen = await self._observer.look()
-        if seen.page is None:
-            self.connected = False
-            return POLL_SECONDS
         report = seen.files.report
         phase = self._phase(None if report is None else report.phase)
+        beat = heartbeats.heartbeat(self._worker, seen, trainer_phase=phase)
+        if beat is None:
+            self.connected = False
+            return POLL_SECONDS
         asked_at = self._clock()
         try:
-            answer = await self._aggregator.heartbeat(
-                heartbeats.heartbeat(self._worker, seen.page, seen, trainer_phase=phase)
-            )
+            answer = await self._aggregator.heartbeat(beat)
         except (Unreachable, Refused) as error:
             return self._unanswered(error)
         if not self.connected:
@@ -118,9 +117,10 @@ class Link:
         self.trouble = ""
         self._unanswered_beats = 0
         self._instruments.heartbeats.labels(result="ok").inc()
-        self._observer.reply = Reply(seen.page.lineage.id, answer, asked_at)
-        if answer != seen.answer:
-            self.move_soon.set()
+        if seen.page is not None:
+            self._observer.reply = Reply(seen.page.lineage.id, answer, asked_at)
+            if answer != seen.answer:
+                self.move_soon.set()
         return answer.heartbeat_seconds
 
     def _unanswered(self, error: Unreachable | Refused) -> float:

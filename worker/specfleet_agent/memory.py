@@ -6,7 +6,7 @@ short, and so do not count. Reads /proc and the cgroup, version 1 or 2, and deci
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,13 +24,21 @@ class _Names:
     used: str
     reclaimable: tuple[str, ...]
     """Lines of memory.stat."""
+    events: str
+    """Where the line oom_kill counts processes that the kernel has killed."""
 
 
 _VERSION_2 = _Names(
-    "memory.max", "memory.current", ("active_file", "inactive_file", "slab_reclaimable")
+    "memory.max",
+    "memory.current",
+    ("active_file", "inactive_file", "slab_reclaimable"),
+    "memory.events",
 )
 _VERSION_1 = _Names(
-    "memory.limit_in_bytes", "memory.usage_in_bytes", ("total_active_file", "total_inactive_file")
+    "memory.limit_in_bytes",
+    "memory.usage_in_bytes",
+    ("total_active_file", "total_inactive_file"),
+    "memory.oom_control",
 )
 
 
@@ -48,27 +56,24 @@ def private_bytes(process_id: int) -> int:
 
 
 class Cgroup:
-    """The cgroup of this process's container."""
+    """The cgroup of this process, and those around it, whose limits hold for it too."""
 
-    def __init__(self, directory: Path, names: _Names) -> None:
-        self._directory = directory
+    def __init__(self, directories: Sequence[Path], names: _Names) -> None:
+        """`directories` begin with the process's own."""
+        self._directories = tuple(directories)
         self._names = names
 
     def left_bytes(self) -> int | None:
         """Return how much may be taken until the kernel kills; None where nothing is limited."""
-        try:
-            limit = self._read(self._names.limit).strip()
-            if limit == "max" or int(limit) >= _UNLIMITED:
-                return None
-            used = int(self._read(self._names.used))
-            stat = _numbers(self._read("memory.stat"))
-        except (OSError, ValueError):
-            return None
-        reclaimable = sum(stat.get(name, 0) for name in self._names.reclaimable)
-        return int(limit) - max(used - reclaimable, 0)
+        found = [_left_bytes(directory, self._names) for directory in self._directories]
+        return min((left for left in found if left is not None), default=None)
 
-    def _read(self, name: str) -> str:
-        return (self._directory / name).read_text()
+    def oom_kills(self) -> int:
+        """Return how many processes in it the kernel has killed for memory, 0 if it cannot say."""
+        try:
+            return _numbers((self._directories[0] / self._names.events).read_text())["oom_kill"]
+        except (OSError, ValueError, KeyError):
+            return 0
 
 
 def find_cgroup(mount: Path = CGROUPS, own: Path = OWN_CGROUPS) -> Cgroup | None:
@@ -77,7 +82,7 @@ def find_cgroup(mount: Path = CGROUPS, own: Path = OWN_CGROUPS) -> Cgroup | None
         lines = [line.split(":", 2) for line in own.read_text().splitlines()]
     except OSError:
         return None
-    paths = {controllers: path for _, controllers, path in lines}
+    paths = {name: path for _, controllers, path in lines for name in controllers.split(",")}
     places = (
         (mount / "memory", paths.get("memory"), _VERSION_1),
         (mount, paths.get(""), _VERSION_2),
@@ -88,8 +93,27 @@ def find_cgroup(mount: Path = CGROUPS, own: Path = OWN_CGROUPS) -> Cgroup | None
         # A container sees its own cgroup as the root, or under a path that only its host has.
         for directory in (root / path.lstrip("/"), root):
             if (directory / names.limit).is_file():
-                return Cgroup(directory, names)
+                return Cgroup(_up_to(root, directory, names), names)
     return None
+
+
+def _up_to(root: Path, directory: Path, names: _Names) -> Sequence[Path]:
+    """Return a directory and those above it that can limit memory, as far as can be seen."""
+    above = [parent for parent in directory.parents if parent.is_relative_to(root)]
+    return [directory, *(parent for parent in above if (parent / names.limit).is_file())]
+
+
+def _left_bytes(directory: Path, names: _Names) -> int | None:
+    try:
+        limit = (directory / names.limit).read_text().strip()
+        if limit == "max" or int(limit) >= _UNLIMITED:
+            return None
+        used = int((directory / names.used).read_text())
+        stat = _numbers((directory / "memory.stat").read_text())
+    except (OSError, ValueError):
+        return None
+    reclaimable = sum(stat.get(name, 0) for name in names.reclaimable)
+    return int(limit) - max(used - reclaimable, 0)
 
 
 def _numbers(text: str) -> Mapping[str, int]:

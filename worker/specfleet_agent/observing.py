@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import structlog
 
-from specfleet_agent.engine_page import EnginePage, PageError, decode
+from specfleet_agent.engine_page import EnginePage, NotAdapted, PageError, decode
 from specfleet_agent.situation import Reply, Situation
 from specfleet_agent.volume import Volume
 from specfleet_common.shm.layout import ShmAbsent, ShmMismatch
@@ -41,27 +41,33 @@ class Observer:
             return await asyncio.to_thread(self._look, self.reply)
 
     def _look(self, reply: Reply | None) -> Situation:
-        page = self._page()
+        page, engine_problem = self._page()
         stock_file = None if page is None else page.stock_file
-        return Situation(page=page, reply=reply, files=self._volume.read(stock_file=stock_file))
+        files = self._volume.read(stock_file=stock_file)
+        return Situation(page=page, engine_problem=engine_problem, reply=reply, files=files)
 
-    def _page(self) -> EnginePage | None:
-        """Return the engine's page; one that cannot be used counts as no engine, and is logged."""
-        page, problem = None, ""
+    def _page(self) -> tuple[EnginePage | None, str]:
+        """Return the engine's page, and why the engine is not adapted.
+
+        A page that cannot be used counts as no engine, and is logged.
+        """
+        page, problem, engine_problem = None, "", ""
         try:
             # Attached anew every time: an engine that starts again puts another file there.
             content = PageReader.attach(self._volume.shared / page_file(RANK)).read()
             page = None if content is None else self._living(decode(content))
         except ShmAbsent:
             pass
+        except NotAdapted as error:
+            problem, engine_problem = str(error), error.reason
         except (ShmMismatch, PageError) as error:
             problem = str(error)
         if page is not None and not page.adapting:
-            problem = f"the engine no longer adapts: {page.reason}"
+            problem, engine_problem = f"the engine no longer adapts: {page.reason}", page.reason
         if problem and problem != self._page_problem:
             log.warning("engine_problem", reason=problem)
         self._page_problem = problem
-        return page
+        return page, engine_problem
 
     def _living(self, page: EnginePage) -> EnginePage:
         """Return the page of an engine that lives; a dead one leaves its page as it was."""

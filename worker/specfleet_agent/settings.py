@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic.functional_validators import model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from specfleet_agent.situation import Serve
+from specfleet_common.wire.access import stays_here
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
 Address = Annotated[str, Field(pattern=r"^\S+:\d{1,5}$")]
@@ -56,3 +58,12 @@ class Settings(BaseSettings):
     """The engine counts as gone, and its lease ends, when its page has not changed for so long."""
     trainer_silence_seconds: PositiveFloat = 120.0
     """The trainer counts as hanging when its report has not changed for so long."""
+
+    @model_validator(mode="after")
+    def _keeps_its_token_secret(self) -> Self:
+        if self.token_file is not None and self.ca_file is None and not stays_here(self.aggregator):
+            raise ValueError(
+                f"aggregator: is {self.aggregator}, to which the token would go unencrypted, "
+                "expected SPECFLEET_AGENT_CA_FILE or an address of this machine"
+            )
+        return self

@@ -59,9 +59,13 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Everything a decision looks at; `page` is None while there is no engine."""
+    """Everything a decision looks at; `page` is None while there is no engine to adapt.
+
+    `engine_problem` says why the engine serves without being adapted, nothing while it is adapted.
+    """
 
     page: EnginePage | None = None
+    engine_problem: str = ""
     reply: Reply | None = None
     files: Files = field(default_factory=Files)
 

@@ -42,6 +42,7 @@ class Supervisor:
         self._clock = clock
         self._stamp: int | None = None
         self._killed: Kill | None = None
+        self._oom_kills_at_start = 0
 
     def phase(self, reported: str | None) -> str:
         """Return the trainer's phase for the heartbeat."""
@@ -78,8 +79,12 @@ class Supervisor:
             left_bytes = self._cgroup.left_bytes()
         return Memory(process.memory_bytes(), left_bytes)
 
+    def _oom_kills(self) -> int:
+        return 0 if self._cgroup is None else self._cgroup.oom_kills()
+
     def _start(self, process: TrainerProcess, *, now: float) -> None:
         self._killed = None
+        self._oom_kills_at_start = self._oom_kills()
         try:
             pid = process.start()
         except OSError as error:
@@ -89,11 +94,16 @@ class Supervisor:
         log.info("trainer_started", pid=pid, failures=len(self.trainer.failures))
 
     def _ended(self, ending: str, *, now: float) -> None:
-        killed = self._killed
-        cause, reason = ("exit", ending) if killed is None else (killed.cause, killed.reason)
-        self.trainer = supervision.ended(self.trainer, reason, now=now)
-        self._instruments.trainer_restarts.labels(cause=cause).inc()
-        log.warning("trainer_ended", reason=self.trainer.reason, parked=self.trainer.parked)
+        oom_kills = self._oom_kills() - self._oom_kills_at_start
+        why = supervision.why_ended(ending, self._killed, oom_kills=oom_kills)
+        self.trainer = supervision.ended(self.trainer, why.reason, now=now)
+        self._instruments.trainer_restarts.labels(cause=why.cause).inc()
+        log.warning(
+            "trainer_ended",
+            cause=why.cause,
+            reason=self.trainer.reason,
+            parked=self.trainer.parked,
+        )
 
     async def stop(self) -> None:
         """End the trainer."""

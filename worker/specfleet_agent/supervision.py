@@ -15,6 +15,8 @@ RESERVE_BYTES = 64 << 20
 """The container is kept this far from where the kernel would kill all that is in it."""
 FASTEST_GROWTH = 4 << 30
 """Bytes per second that a process can fill memory with."""
+KILLED = "signal 9"
+CAUSES = EXIT, MEMORY, HANG = ("exit", "memory", "hang")
 SHORTEST_LOOK_SECONDS, LONGEST_LOOK_SECONDS = 0.01, 0.1
 
 
@@ -92,16 +94,25 @@ def ended(trainer: Trainer, reason: str, *, now: float) -> Trainer:
     )
 
 
+def why_ended(ending: str, killed: Kill | None, *, oom_kills: int) -> Kill:
+    """Return what an end is put down to; `oom_kills` are the kernel's during the trainer's life."""
+    if killed is not None:
+        return killed
+    if ending == KILLED and oom_kills > 0:
+        return Kill(MEMORY, "killed by the kernel: its container was out of memory")
+    return Kill(EXIT, ending)
+
+
 def next_action(trainer: Trainer, limits: Limits, *, memory: Memory, now: float) -> Action:
     """Say what to do with the trainer, None for nothing."""
     if not trainer.running:
         return Start() if now >= trainer.start_at else None
     left = memory_left(limits, memory)
     if left is not None and left < 0:
-        return Kill("memory", _too_much(limits, memory))
+        return Kill(MEMORY, _too_much(limits, memory))
     last_sign = trainer.started_at if trainer.heard_at is None else trainer.heard_at
     if now - last_sign > limits.silence_seconds:
-        return Kill("hang", f"no new report for {limits.silence_seconds:g} s")
+        return Kill(HANG, f"no new report for {limits.silence_seconds:g} s")
     return None
 
 

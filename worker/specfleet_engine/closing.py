@@ -7,6 +7,7 @@ send its requests to a draining engine until that ends under one of them. vLLM t
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -21,6 +22,8 @@ Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 _CLOSE = (b"connection", b"close")
 
+log = logging.getLogger("vllm.specfleet")
+
 
 class CloseWhileDraining:
     """ASGI middleware. What an earlier engine of the same pod left behind does not count."""
@@ -34,14 +37,18 @@ class CloseWhileDraining:
             settings = None
         self._file = None if settings is None else settings.shm_directory / DRAINING_FILE
         if self._file is not None:
-            self._file.unlink(missing_ok=True)
+            try:
+                self._file.unlink(missing_ok=True)
+            except OSError as error:
+                log.error("specfleet cannot remove %s, it is ignored: %s", self._file, error)
+                self._file = None
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer as the application does, and close the connection after it while draining."""
 
         async def send_and_close(message: Message) -> None:
             starts = message["type"] == "http.response.start"
-            if starts and self._file is not None and self._file.exists():
+            if starts and self._file is not None and os.path.exists(self._file):
                 message = {**message, "headers": [*message.get("headers", ()), _CLOSE]}
             await send(message)
 

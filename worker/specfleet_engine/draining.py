@@ -19,7 +19,6 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -111,6 +110,17 @@ def read_requests(port: int) -> float | None:
     return math.inf if found is None else found
 
 
+def _announce(file: Path) -> None:
+    """Have the engine close connections; where that cannot be done, waiting is all that is left."""
+    try:
+        file.touch()
+    except FileNotFoundError:
+        # Without the directory there is no plugin.
+        return
+    except OSError as error:
+        print(f"specfleet: {file}: cannot be written: {error.strerror}", flush=True)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Drain the engine on a port of this machine."""
     parser = argparse.ArgumentParser(prog="specfleet_engine.draining", description=__doc__)
@@ -120,9 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--directory", type=Path, required=True, help="of the engine's shared memory"
     )
     given = parser.parse_args(arguments)
-    # Without the directory there is no plugin, and waiting is all that can be done.
-    with suppress(FileNotFoundError):
-        Path(given.directory, DRAINING_FILE).touch()
+    _announce(given.directory / DRAINING_FILE)
     told = threading.Event()
 
     def stop(number: int, frame: FrameType | None) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import logging
+
 from specfleet_common.files import write_file
 from specfleet_common.lineage import Lineage
 from specfleet_common.shm.layout import Layout
@@ -14,29 +17,60 @@ from specfleet_engine.session import Session
 from specfleet_engine.settings import Settings
 from specfleet_engine.swapping import StagedT, Weights
 
+log = logging.getLogger("vllm.specfleet")
+
+
+_LETTERS = 1000
+_REASON_BYTES = 16 * _LETTERS
+"""JSON writes a letter as up to 12 bytes."""
+
+
+class SharedMemoryFull(Exception):
+    """The memory that engine and sidecar share has no room for what they exchange."""
+
 
 def open_session(
     settings: Settings, *, layout: Layout, lineage: Lineage, live: Weights[StagedT], rank: int
 ) -> Session[StagedT]:
-    """Write the stock drafter, make ring and page, and return the session that keeps them."""
+    """Write the stock drafter, make ring and page, and return the session that keeps them.
+
+    SharedMemoryFull when there is no room for them.
+    """
     directory = settings.shm_directory
     directory.mkdir(parents=True, exist_ok=True)
-    write_file(directory / STOCK_FILE, live.stock)
+    try:
+        # First, so that there is room to say that there is none for the others.
+        page = PageWriter.create(directory / page_file(rank))
+        write_file(directory / STOCK_FILE, live.stock)
+        capture = _capture(settings, layout)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise SharedMemoryFull(
+            f"{directory} is too small for what engine and agent exchange, raise"
+            f" spec.engine.sharedMemory: {error}"
+        ) from error
     return Session(
         directory=directory,
         layout=layout,
         lineage=lineage,
         live=live,
-        capture=_capture(settings, layout),
-        page=PageWriter.create(directory / page_file(rank)),
+        capture=capture,
+        page=page,
     )
 
 
 def say_why(settings: Settings, rank: int, error: Exception) -> None:
-    """Leave the reason why this engine is not adapted on the rank page, for the agent."""
-    settings.shm_directory.mkdir(parents=True, exist_ok=True)
-    page = PageWriter.create(settings.shm_directory / page_file(rank))
-    page.write({"adapting": False, "reason": f"{type(error).__name__}: {error}"})
+    """Leave the reason why this engine is not adapted on the rank page, for the agent.
+
+    Where that cannot be done, the log has it: an engine that cannot adapt must still serve.
+    """
+    try:
+        settings.shm_directory.mkdir(parents=True, exist_ok=True)
+        page = PageWriter.create(settings.shm_directory / page_file(rank), _REASON_BYTES)
+        page.write({"adapting": False, "reason": f"{type(error).__name__}: {error}"[:_LETTERS]})
+    except OSError as trouble:
+        log.error("specfleet cannot tell the agent why: %s", trouble)
 
 
 def _capture(settings: Settings, layout: Layout) -> Capture | None:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from specfleet_common.shm.ring import USUAL_BYTES
+
 PREFIX = "SPECFLEET_ENGINE_"
 
 
@@ -26,7 +28,7 @@ class Settings:
     holdout_percent: int = 10
     key_tokens: int = 256
     """Prompts whose first so many tokens are the same are taken for one conversation."""
-    ring_bytes: int = 64 << 20
+    ring_bytes: int = USUAL_BYTES
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings | None:
@@ -48,7 +50,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings | None:
         holdout_percent=_integer(environment, "HOLDOUT_PERCENT", default=10, least=0, most=90),
         key_tokens=_integer(environment, "KEY_TOKENS", default=256, least=1, most=1 << 20),
         ring_bytes=_integer(
-            environment, "RING_BYTES", default=64 << 20, least=1 << 16, most=1 << 36
+            environment, "RING_BYTES", default=USUAL_BYTES, least=1 << 16, most=1 << 36
         ),
     )
 

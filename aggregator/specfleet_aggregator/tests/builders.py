@@ -64,7 +64,7 @@ def policy(*, minimum: int = 1, percent: int = 60, max_round_seconds: float = 10
 def beat(
     worker_id: str = "w",
     *,
-    lineage: Lineage = LINEAGE,
+    lineage: Lineage | None = LINEAGE,
     trains: bool = True,
     trainer: TrainerStatus = TRAINING,
     stock_digest: str = STOCK_DIGEST,

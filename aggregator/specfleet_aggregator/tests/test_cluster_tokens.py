@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from e2e.cluster.control_plane import ISSUER, ControlPlane, kubectl
+from e2e.cluster.control_plane import ISSUER, ControlPlane
 from specfleet_aggregator.callers import Caller, CallRefused, Reason, Role
 from specfleet_aggregator.tokens import Expected, parse_keys, verify
 
@@ -39,26 +39,26 @@ class Cluster:
 
     def token(self, account: str, *options: str, audience: str = AUDIENCE) -> str:
         command = ("create", "token", account, "--namespace", NAMESPACE, "--audience", audience)
-        return kubectl(self.plane, *command, *options).strip()
+        return self.plane.client.kubectl(*command, *options).strip()
 
     def pod_token(self, *, audience: str = AUDIENCE) -> str:
         bound = ("--bound-object-kind", "Pod", "--bound-object-name", "fleet-main-0")
         return self.token("fleet-engine", *bound, audience=audience)
 
     def caller(self, token: str) -> Caller:
-        keys = parse_keys(kubectl(self.plane, "get", "--raw", "/openid/v1/jwks").encode())
+        keys = parse_keys(self.plane.client.kubectl("get", "--raw", "/openid/v1/jwks").encode())
         return verify(token, keys, EXPECTED, now=time.time())
 
 
 @pytest.fixture(scope="module")
 def cluster(api_server: ControlPlane) -> Iterator[Cluster]:
-    kubectl(api_server, "create", "namespace", NAMESPACE)
+    api_server.client.kubectl("create", "namespace", NAMESPACE)
     for account in ("fleet-engine", "operator"):
-        kubectl(api_server, "create", "serviceaccount", account, "--namespace", NAMESPACE)
-    kubectl(api_server, "create", "--filename", "-", stdin=json.dumps(POD))
+        api_server.client.kubectl("create", "serviceaccount", account, "--namespace", NAMESPACE)
+    api_server.client.kubectl("create", "--filename", "-", stdin=json.dumps(POD))
     uid = ("get", "pod", "fleet-main-0", "-n", NAMESPACE, "-o", "jsonpath={.metadata.uid}")
-    yield Cluster(api_server, kubectl(api_server, *uid).strip())
-    kubectl(api_server, "delete", "namespace", NAMESPACE, "--wait=false")
+    yield Cluster(api_server, api_server.client.kubectl(*uid).strip())
+    api_server.client.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
 
 
 def test_the_token_of_a_pod_names_the_pod(cluster: Cluster) -> None:

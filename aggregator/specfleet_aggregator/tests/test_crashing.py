@@ -21,6 +21,7 @@ from specfleet_aggregator.tests.builders import (
     serving,
     settings,
 )
+from specfleet_common.diloco.rule import Rule
 from specfleet_common.store import versions
 from specfleet_common.store.base import Store
 from specfleet_common.store.ledger import Ledger
@@ -86,7 +87,7 @@ def publish_one(store: Store, ledger: Ledger, base: Base) -> Base | None:
     data = encode(drafter(0.5))
     deltas = {"w": (header(round_=base.taken, data=data), memoryview(data))}
     return publishing.publish_next(
-        store, ledger, base, deltas, Outer(1.0, 0.9), reason="test", now=1.0
+        store, ledger, base, deltas, Outer(Rule.MEAN, 1.0, 0.9), reason="test", now=1.0
     )
 
 

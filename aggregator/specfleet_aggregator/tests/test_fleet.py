@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from hypothesis.strategies import integers, sampled_from
 
-from specfleet_aggregator import fleet
+from specfleet_aggregator import fleet, showing
 from specfleet_aggregator.fleet import LineageState, WrongStock
 from specfleet_aggregator.tests.builders import LINEAGE, STOCK_DIGEST, beat, header, policy
 from specfleet_common.wire.messages import Outcome, VersionRef
@@ -18,6 +20,17 @@ STOCK = VersionRef(0, STOCK_DIGEST, 10)
 def lineage_at(number: int = 0) -> LineageState:
     base = VersionRef(number, STOCK_DIGEST, 10)
     return fleet.restored(LineageState(LINEAGE), stock=STOCK, base=base, taken=number, now=0.0)
+
+
+def test_a_worker_whose_engine_stopped_adapting_is_shown_and_not_waited_for() -> None:
+    broken = replace(beat("broken"), engine_problem="RuntimeError: no draft")
+    state, _ = fleet.heartbeat(lineage_at(), beat("whole"), policy(), now=0.0)
+    state, _ = fleet.heartbeat(state, broken, policy(), now=0.0)
+
+    shown = showing.show(state, policy(), now=1.0)
+
+    assert (shown.live_workers, shown.training_workers) == (2, 1)
+    assert [worker.engine_problem for worker in shown.workers] == ["RuntimeError: no draft", ""]
 
 
 def test_stock_is_wanted_only_after_the_store_said_that_it_has_none() -> None:
@@ -93,7 +106,7 @@ def test_deltas_still_count_after_the_store_has_failed() -> None:
     state = fleet.reopened(fleet.closing(state), "disk is full")
 
     assert fleet.may_close(state, policy(), now=1.0) is not None
-    assert fleet.show(state, policy(), now=1.0).store_error == "disk is full"
+    assert showing.show(state, policy(), now=1.0).store_error == "disk is full"
     assert fleet.accept(state, header("b"))[1].outcome is Outcome.ACCEPTED
 
 
@@ -114,8 +127,8 @@ def test_a_round_cannot_close_before_workers_had_time_to_return_after_a_restart(
     assert early is None
     assert alone == "1 deltas reached the quorum of 1"
     assert among_five is None
-    assert "more may return" in fleet.show(state, rules, now=14.0).reason
-    assert fleet.show(state, rules, now=15.0).reason == "1 of 3 deltas, 5 live workers train"
+    assert "more may return" in showing.show(state, rules, now=14.0).reason
+    assert showing.show(state, rules, now=15.0).reason == "1 of 3 deltas, 5 live workers train"
 
 
 def test_a_refused_delta_is_noted_against_its_worker_only() -> None:
@@ -124,7 +137,7 @@ def test_a_refused_delta_is_noted_against_its_worker_only() -> None:
 
     state, reply = fleet.refuse(state, header("a"), "norm is 1e9")
 
-    shown = fleet.show(state, policy(), now=1.0)
+    shown = showing.show(state, policy(), now=1.0)
     assert reply.outcome is Outcome.REFUSED
     assert [(one.worker_id, one.refused_deltas, one.refusal) for one in shown.workers] == [
         ("a", 1, "norm is 1e9"),
@@ -177,7 +190,7 @@ class Fleet(RuleBasedStateMachine):
 
     @invariant()
     def what_watchers_see_agrees_with_the_round(self) -> None:
-        shown = fleet.show(self.state, policy(), now=self.now)
+        shown = showing.show(self.state, policy(), now=self.now)
         assert shown.deltas == len({w for w, number in self.accepted if number == shown.round})
 
 

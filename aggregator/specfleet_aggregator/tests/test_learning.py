@@ -13,6 +13,7 @@ from specfleet_aggregator.publishing import Outer
 from specfleet_aggregator.round import RoundPolicy
 from specfleet_common.api.testing import learning
 from specfleet_common.codecs.codec import Codec
+from specfleet_common.diloco.rule import Rule
 from specfleet_common.wire.messages import TrainingOrders
 
 
@@ -21,7 +22,9 @@ def file(**changes: Any) -> bytes:
 
 
 def test_a_file_says_all_that_decisions_depend_on() -> None:
-    settings = learning(generation=4, quorum_minimum=2, codec="Ternary", dpace=True)
+    settings = learning(
+        generation=4, quorum_minimum=2, codec="Ternary", dpace=True, combine="TrimmedMean"
+    )
 
     in_force = InForce(settings, error="newer ones are broken")
 
@@ -38,7 +41,7 @@ def test_a_file_says_all_that_decisions_depend_on() -> None:
     )
     assert (policy.lease_seconds, policy.heartbeat_seconds) == (120.0, 5.0)
     assert (policy.generation, policy.settings_error) == (4, "newer ones are broken")
-    assert in_force.outer == Outer(0.7, 0.9)
+    assert in_force.outer == Outer(Rule.TRIMMED_MEAN, 0.7, 0.9)
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,12 @@
-"""Who gets in: tokens and certificates over real connections."""
+"""Who gets in: tokens over real connections."""
 
 from __future__ import annotations
 
 import asyncio
-import shutil
 import socket
 import time
 import urllib.request
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,76 +15,27 @@ from structlog.testing import capture_logs
 
 from specfleet_aggregator.admission import ROLES
 from specfleet_aggregator.authentication import MAX_TOKEN_BYTES, AuthenticationError
-from specfleet_aggregator.certificate import CertificateError
-from specfleet_aggregator.server import running
-from specfleet_aggregator.settings import Settings
 from specfleet_aggregator.tests.builders import FakeWorker, at_version, drafter, joined, settings
 from specfleet_aggregator.tests.issuing import (
-    AUDIENCE,
     HOUR,
-    ISSUER,
-    OPERATOR,
     POD,
     WORKERS,
-    Key,
-    claims,
     rsa_key,
-    watcher,
     write_keys,
 )
-from specfleet_common.store.opening import open_store
-from specfleet_common.store.tests.certificates import Certificates, certificates
+from specfleet_aggregator.tests.securing import (
+    KEY,
+    by_tokens,
+    first_state,
+    pod_token,
+    serving_at,
+    showing,
+    watcher_token,
+)
 from specfleet_common.wire.access import Access, access_by_files
 from specfleet_common.wire.client import AggregatorClient, Unauthorized, Unreachable
-from specfleet_common.wire.messages import FleetState, Outcome
+from specfleet_common.wire.messages import Outcome
 from specfleet_common.wire.v1 import specfleet_pb2 as pb
-
-DEADLINE_SECONDS = 20.0
-KEY = rsa_key()
-
-
-def by_tokens(directory: Path, **changes: object) -> Settings:
-    """Return settings of an aggregator that knows its callers by their service accounts."""
-    keys = directory / "jwks.json"
-    write_keys(keys, KEY)
-    values: dict[str, object] = {
-        "jwks_file": keys,
-        "token_issuer": ISSUER,
-        "token_audience": AUDIENCE,
-        "worker_subject": WORKERS,
-        "watcher_subjects": (OPERATOR,),
-    }
-    return settings(directory, **{**values, **changes})
-
-
-@asynccontextmanager
-async def serving_at(chosen: Settings) -> AsyncIterator[str]:
-    """Run a real server and return its address."""
-    async with (
-        asyncio.timeout(DEADLINE_SECONDS),
-        running(chosen, open_store(chosen.store, {})) as port,
-    ):
-        yield f"127.0.0.1:{port}"
-
-
-def showing(token: str | None) -> Access:
-    return Access(token=lambda: token)
-
-
-def pod_token(pod: str = POD, *, key: Key = KEY, **changes: object) -> str:
-    return key.sign(claims(now=time.time(), pod=pod, **changes))
-
-
-def watcher_token(**changes: object) -> str:
-    return KEY.sign(watcher(now=time.time(), **changes))
-
-
-async def first_state(client: AggregatorClient) -> FleetState:
-    states = client.watch_state()
-    try:
-        return await anext(states)
-    finally:
-        await states.aclose()
 
 
 def test_every_call_of_the_service_is_for_a_role() -> None:
@@ -306,99 +255,6 @@ async def test_refused_calls_are_counted_by_reason_and_no_token_is_logged(
     assert signature not in repr(logs)
 
 
-async def test_a_server_with_a_certificate_is_trusted_by_those_who_know_its_authority(
-    tmp_path: Path,
-) -> None:
-    ours, others = authority(tmp_path, "ours"), authority(tmp_path, "others")
-    async with (
-        serving_at(with_certificate(tmp_path, ours)) as address,
-        AggregatorClient(address, access_by_files(ca_file=ours.authority)) as friend,
-        AggregatorClient(address, access_by_files(ca_file=others.authority)) as stranger,
-        AggregatorClient(address) as open_,
-    ):
-        reply = await FakeWorker(friend, tmp_path).heartbeat()
-        with pytest.raises(Unreachable, match="CERTIFICATE_VERIFY_FAILED"):
-            await FakeWorker(stranger, tmp_path).heartbeat()
-        with pytest.raises(Unreachable):
-            await FakeWorker(open_, tmp_path).heartbeat()
-
-    assert reply.stock_wanted
-
-
-async def test_a_new_certificate_breaks_no_stream_and_is_shown_to_who_comes_next(
-    tmp_path: Path,
-) -> None:
-    old, new = authority(tmp_path, "old"), authority(tmp_path, "new")
-    chosen = with_certificate(tmp_path, old)
-    async with (
-        serving_at(chosen) as address,
-        AggregatorClient(address, access_by_files(ca_file=old.authority)) as early,
-        AggregatorClient(address, access_by_files(ca_file=new.authority)) as late,
-        AggregatorClient(address, access_by_files(ca_file=old.authority)) as outdated,
-    ):
-        states = early.watch_state()
-        before = await anext(states)
-        install(new, tmp_path)
-        await FakeWorker(late, tmp_path, "late").heartbeat()
-        after = await anext(states)
-        await FakeWorker(early, tmp_path, "early").heartbeat()
-        with pytest.raises(Unreachable, match="CERTIFICATE_VERIFY_FAILED"):
-            await FakeWorker(outdated, tmp_path, "outdated").heartbeat()
-        await states.aclose()
-
-    assert before.lineage is None
-    assert after.lineage is not None
-
-
-async def test_a_caller_trusts_a_new_authority_as_soon_as_its_file_says_so(tmp_path: Path) -> None:
-    old, new = authority(tmp_path, "old"), authority(tmp_path, "new")
-    trusted = tmp_path / "ca.crt"
-    shutil.copy(old.authority, trusted)
-    chosen = with_certificate(tmp_path, old)
-    async with (
-        serving_at(chosen) as address,
-        AggregatorClient(address, access_by_files(ca_file=trusted)) as client,
-    ):
-        worker = FakeWorker(client, tmp_path)
-        await worker.heartbeat()
-        states = client.watch_state()
-        await anext(states)
-        install(new, tmp_path)
-        trusted.write_bytes(old.authority.read_bytes() + new.authority.read_bytes())
-        await worker.heartbeat()
-        trusted.write_bytes(new.authority.read_bytes())
-        await joined(worker)
-        state = await anext(states)
-        await states.aclose()
-
-    assert state.fleet == "fleet"
-
-
-async def test_while_key_and_certificate_do_not_fit_the_last_pair_is_used(tmp_path: Path) -> None:
-    ours, others = authority(tmp_path, "ours"), authority(tmp_path, "others")
-    chosen = with_certificate(tmp_path, ours)
-    async with serving_at(chosen) as address:
-        shutil.copy(others.key, tmp_path / "tls.key")
-        async with AggregatorClient(address, access_by_files(ca_file=ours.authority)) as client:
-            await FakeWorker(client, tmp_path).heartbeat()
-        shutil.copy(others.server, tmp_path / "tls.crt")
-        async with AggregatorClient(address, access_by_files(ca_file=others.authority)) as client:
-            await FakeWorker(client, tmp_path).heartbeat()
-
-
-async def test_a_caller_whose_own_files_are_missing_says_which(tmp_path: Path) -> None:
-    missing, empty = tmp_path / "missing", tmp_path / "empty"
-    empty.write_bytes(b"\n")
-    for access, reason in (
-        (access_by_files(token_file=missing), f"{missing}: cannot be read: No such file"),
-        (access_by_files(ca_file=missing), f"{missing}: cannot be read: No such file"),
-        (access_by_files(ca_file=empty), f"{empty}: is empty"),
-    ):
-        async with AggregatorClient("127.0.0.1:1", access) as client:
-            with pytest.raises(Unreachable, match=reason):
-                await FakeWorker(client, tmp_path).heartbeat()
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -416,31 +272,3 @@ async def test_a_start_needs_keys(tmp_path: Path, text: str | None, reason: str)
     with pytest.raises(AuthenticationError, match=f"{chosen.jwks_file}: {reason}"):
         async with serving_at(chosen):
             pass
-
-
-async def test_a_start_needs_a_certificate_with_its_key(tmp_path: Path) -> None:
-    ours, others = authority(tmp_path, "ours"), authority(tmp_path, "others")
-    chosen = with_certificate(tmp_path, ours)
-    shutil.copy(others.key, tmp_path / "tls.key")
-
-    with pytest.raises(CertificateError, match=r"tls\.key: the certificate is of another key"):
-        async with serving_at(chosen):
-            pass
-
-
-def authority(directory: Path, name: str) -> Certificates:
-    folder = directory / name
-    folder.mkdir()
-    return certificates(folder)
-
-
-def with_certificate(directory: Path, theirs: Certificates) -> Settings:
-    install(theirs, directory)
-    return settings(
-        directory, tls_certificate_file=directory / "tls.crt", tls_key_file=directory / "tls.key"
-    )
-
-
-def install(theirs: Certificates, directory: Path) -> None:
-    shutil.copy(theirs.key, directory / "tls.key")
-    shutil.copy(theirs.server, directory / "tls.crt")

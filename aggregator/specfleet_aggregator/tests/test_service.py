@@ -17,6 +17,7 @@ from specfleet_aggregator.tests.builders import (
     FakeWorker,
     aggregator,
     at_version,
+    beat,
     drafter,
     header,
     joined,
@@ -211,6 +212,43 @@ async def test_watchers_see_the_fleet_at_once_and_after_every_change(tmp_path: P
     assert seen[-1].lineage == LINEAGE
     assert seen[-1].live_workers == 1
     assert [worker.worker_id for worker in seen[-1].workers] == ["w"]
+
+
+async def test_a_worker_whose_engine_cannot_be_adapted_is_shown_with_its_reason_until_it_can(
+    tmp_path: Path,
+) -> None:
+    broken = replace(
+        beat("broken", lineage=None, stock_digest=""), engine_problem="OSError: no room"
+    )
+    async with fleet_of(tmp_path, "one") as (one,):
+        reply = await one.client.heartbeat(broken)
+        states = one.client.watch_state()
+        before = await anext(states)
+        await one.client.heartbeat(beat("broken"))
+        after = await anext(states)
+        await states.aclose()
+
+    assert (reply.stock_wanted, reply.base) == (False, None)
+    problems = {worker.worker_id: worker.engine_problem for worker in before.workers}
+    assert problems == {"broken": "OSError: no room", "one": ""}
+    assert (before.live_workers, after.live_workers) == (1, 2)
+    assert [worker.engine_problem for worker in after.workers] == ["", ""]
+
+
+async def test_a_fleet_none_of_whose_engines_can_be_adapted_says_so(tmp_path: Path) -> None:
+    broken = replace(
+        beat("broken", lineage=None, stock_digest=""), engine_problem="OSError: no room"
+    )
+    async with asyncio.timeout(_DEADLINE_SECONDS), aggregator(tmp_path) as client:
+        await client.heartbeat(broken)
+        states = client.watch_state()
+        seen = await anext(states)
+        await states.aclose()
+
+    assert seen.lineage is None
+    assert [(worker.live, worker.engine_problem) for worker in seen.workers] == [
+        (True, "OSError: no room")
+    ]
 
 
 async def test_a_worker_that_changes_its_lineage_leaves_the_old_one(tmp_path: Path) -> None:

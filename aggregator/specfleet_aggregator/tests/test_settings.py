@@ -101,6 +101,11 @@ def test_exactly_one_store_is_given(tmp_path: Path, changes: dict[str, object], 
         ),
         pytest.param({"watcher_subjects": ("a",)}, "jwks_file, token_issuer", id="watchers-alone"),
         pytest.param({"jwks_file": "jwks", "token_file": "token"}, "one way only", id="two-ways"),
+        pytest.param(
+            {"token_file": "token", "listen": "0.0.0.0:50051"},
+            "tokens would come unencrypted",
+            id="tokens-in-the-clear",
+        ),
     ],
 )
 def test_settings_of_security_are_complete_or_absent(

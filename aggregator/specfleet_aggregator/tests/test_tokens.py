@@ -281,26 +281,3 @@ def test_no_byte_of_a_token_can_be_changed(place: int, byte: int) -> None:
     # The last letter of a signature has bits that mean nothing.
     assert byte == before or place % len(token) == len(token) - 1
     assert who.pod_uid == POD
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        pytest.param(b"", id="empty"),
-        pytest.param(b"[]", id="list"),
-        pytest.param(b"\xff", id="binary"),
-        pytest.param(b'{"keys": []}', id="no-key"),
-        pytest.param(b'{"keys": [{"kty": "oct", "k": "c2VjcmV0", "kid": "a"}]}', id="secret"),
-        pytest.param(json.dumps({"keys": [{**RSA.public(), "kid": None}]}).encode(), id="no-id"),
-    ],
-)
-def test_a_key_set_without_a_key_of_use_is_refused(data: bytes) -> None:
-    with pytest.raises(ValueError, match="key"):
-        parse_keys(data)
-
-
-def test_keys_of_other_kinds_are_left_out() -> None:
-    secret = {"kty": "oct", "k": "c2VjcmV0", "kid": "oct-1"}
-    data = json.dumps({"keys": [secret, RSA.public(), {"kty": "new"}]}).encode()
-
-    assert set(parse_keys(data)) == {RSA.kid}

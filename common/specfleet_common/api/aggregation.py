@@ -9,6 +9,7 @@ from pydantic import Field
 from specfleet_common.api.resource import Resource
 from specfleet_common.api.values import Fraction, Percent, PositiveDecimal, Seconds
 from specfleet_common.codecs.codec import Codec
+from specfleet_common.diloco.rule import Rule
 
 
 class Quorum(Resource):
@@ -43,6 +44,14 @@ class Aggregation(Resource):
     )
     max_round_seconds: Seconds = Field(
         default=900, description="After this long the minimum of the quorum is enough."
+    )
+    combine: Rule = Field(
+        default=Rule.MEAN,
+        description="How the deltas of a round become one, weight by weight. Mean: every worker "
+        "counts alike. CoordinateMedian: less than half of the workers may send anything. "
+        "TrimmedMean: a fifth of them may (of three or four, one), and the others count alike; "
+        "left out are deltas longer than twice the round's median, then the largest and smallest "
+        "values of every weight. Of one or two deltas, each makes the mean.",
     )
     outer: Outer = Field(default=Outer(), description="The step from one version to the next.")
     codec: Codec = Field(

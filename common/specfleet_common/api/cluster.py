@@ -18,20 +18,42 @@ from specfleet_common.api.target import SOURCE_NEEDED
 
 
 def fleet_from_object(document: Mapping[str, Any]) -> SpeculatorFleet:
-    """Return the fleet; ValueError with one line per mistake when a cluster cannot run it."""
+    """Return the fleet; ValueError with one line per mistake when a cluster cannot run it.
+
+    The API server refuses unknown fields, so one that is here is of a newer definition, which
+    gives every fleet its default: it is passed over, or an upgrade would find all fleets invalid
+    until the newer operator works.
+    """
     metadata = document.get("metadata", {})
     read = {
         **{key: document[key] for key in ("apiVersion", "kind", "spec") if key in document},
         "metadata": {key: metadata[key] for key in ("name", "namespace") if key in metadata},
     }
     try:
-        # Through JSON, because strict pydantic takes a list for a tuple only from JSON.
-        fleet = SpeculatorFleet.model_validate_json(json.dumps(read))
+        fleet = _parsed(read)
     except ValidationError as error:
         raise ValueError("\n".join(sentences(error, SpeculatorFleet))) from error
     if refusals := cluster_refusals(fleet):
         raise ValueError("\n".join(refusals))
     return fleet
+
+
+def _parsed(document: Mapping[str, Any]) -> SpeculatorFleet:
+    # Through JSON, because strict pydantic takes a list for a tuple only from JSON.
+    text = json.dumps(document)
+    try:
+        return SpeculatorFleet.model_validate_json(text)
+    except ValidationError as error:
+        unknown = [one["loc"] for one in error.errors() if one["type"] == "extra_forbidden"]
+        if len(unknown) < error.error_count():
+            raise
+    known = json.loads(text)
+    for *path, name in unknown:
+        holder = known
+        for key in path:
+            holder = holder[key]
+        del holder[name]
+    return SpeculatorFleet.model_validate_json(json.dumps(known))
 
 
 def cluster_refusals(fleet: SpeculatorFleet) -> tuple[str, ...]:

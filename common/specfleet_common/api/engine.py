@@ -29,7 +29,8 @@ VariableName = Annotated[
     Field(json_schema_extra=rules(*variable_rules())),
 ]
 
-_SMALLEST_SHARED_MEMORY = "64Mi"
+_SMALLEST_SHARED_MEMORY = "192Mi"
+"""Twice the ring, because an engine that starts again finds the one before it, and weights."""
 _ROOM_NEEDED = f"expected at least {_SMALLEST_SHARED_MEMORY} for captured tokens and weights"
 
 

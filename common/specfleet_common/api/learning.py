@@ -13,6 +13,7 @@ from pydantic.functional_validators import AfterValidator
 from specfleet_common.api.fleet import DepthWeighting, SpeculatorFleet
 from specfleet_common.api.resource import Resource
 from specfleet_common.codecs.codec import Codec
+from specfleet_common.diloco.rule import Rule
 
 HEARTBEAT_SECONDS: Final = 1.0
 DEPTH_DECAY: Final = 0.8
@@ -55,6 +56,7 @@ class LearningSettings(Resource):
     )
     lease_seconds: Positive = Field(description="Silence after which a worker counts as gone.")
     heartbeat_seconds: Positive = Field(description="Pause between two reports of a worker.")
+    combine: Rule = Field(default=Rule.MEAN, description="How the deltas of a round become one.")
     outer_learning_rate: Positive = Field(description="Learning rate of the outer step.")
     outer_momentum: Annotated[float, Field(ge=0, lt=1)] = Field(
         description="Momentum of the outer step."
@@ -76,8 +78,12 @@ class LearningSettings(Resource):
     )
 
     def to_json(self) -> str:
-        """Return the file."""
-        return self.model_dump_json(by_alias=True, indent=2) + "\n"
+        """Return the file.
+
+        Fields that came later have a default and are left out while they have it, because an
+        aggregator of an older version refuses what it does not know.
+        """
+        return self.model_dump_json(by_alias=True, indent=2, exclude_defaults=True) + "\n"
 
 
 def parse_settings(data: bytes) -> LearningSettings:
@@ -108,6 +114,7 @@ def learning_settings(fleet: SpeculatorFleet, *, uid: str, generation: int) -> L
             "maxRoundSeconds": aggregation.max_round_seconds,
             "leaseSeconds": aggregation.lease_seconds,
             "heartbeatSeconds": HEARTBEAT_SECONDS,
+            "combine": aggregation.combine,
             "outerLearningRate": float(aggregation.outer.learning_rate),
             "outerMomentum": float(aggregation.outer.momentum),
             "codec": aggregation.codec,

@@ -34,6 +34,7 @@ _LEARNING: dict[str, Any] = {
     "max_round_seconds": 900.0,
     "lease_seconds": 120.0,
     "heartbeat_seconds": 5.0,
+    "combine": "Mean",
     "outer_learning_rate": 0.7,
     "outer_momentum": 0.9,
     "codec": "Float32",

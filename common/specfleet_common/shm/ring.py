@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 HEAD = 0
 TAIL = 8
 
+USUAL_BYTES = 64 << 20
+"""How large the ring of an engine is that says nothing else."""
 HEADER_BYTES = 32
 """A record's header; records are multiples of it, so that no header crosses the ring's end."""
 

@@ -66,6 +66,12 @@ AGGREGATOR_REFUSED_DELTAS = Metric(
     "Deltas refused for their content, by worker.",
     ("fleet", "worker"),
 )
+AGGREGATOR_LEFT_OUT_DELTAS = Metric(
+    "counter",
+    "specfleet_aggregator_left_out_deltas_total",
+    "Deltas left out of a version because they were far longer than the others, by worker.",
+    ("fleet", "worker"),
+)
 AGGREGATOR_BYTES = Metric(
     "counter",
     "specfleet_aggregator_bytes_total",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
-from specfleet_common.files import write_file, write_secret
+from specfleet_common.files import read_small, write_file, write_secret
 from specfleet_common.following import Followed, Watch
 
 
@@ -58,6 +60,38 @@ def test_the_value_is_that_of_the_newest_file_that_could_be_read(tmp_path: Path)
     values.append(followed.value)
 
     assert values == [1, 2, 2, 2, 2, 3, 3, 3]
+
+
+def test_what_could_not_be_read_is_tried_again_without_another_change(tmp_path: Path) -> None:
+    path = tmp_path / "number"
+    write_file(path, b"1")
+    failures: list[OSError] = []
+
+    def read() -> int:
+        if failures:
+            raise failures.pop()
+        return int(path.read_text())
+
+    followed = Followed(read, path)
+    write_file(path, b"2")
+    failures += [OSError(errno.EMFILE, "Too many open files")] * 2
+
+    with capture_logs() as logs:
+        values = [followed.value for _ in range(4)]
+
+    assert values == [1, 1, 2, 2]
+    assert [entry["event"] for entry in logs] == ["files_unusable", "files_read_again"]
+
+
+def test_a_file_that_does_not_belong_into_memory_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.write_bytes(b"12345")
+
+    small = read_small(path, limit_bytes=5)
+
+    assert small == b"12345"
+    with pytest.raises(OSError, match="has more than 4 bytes"):
+        read_small(path, limit_bytes=4)
 
 
 def test_the_first_reading_has_to_succeed(tmp_path: Path) -> None:

@@ -47,18 +47,23 @@ class TrainerStatus:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """A worker's complete state; it renews the lease."""
+    """A worker's complete state; it renews the lease.
+
+    `engine_problem` says why its engine serves without being adapted, nothing while it is adapted;
+    `lineage` is None while it cannot be adapted at all.
+    """
 
     worker_id: str
     cohort: str
     trains: bool
-    lineage: Lineage
+    lineage: Lineage | None
     stock_digest: str
     held: VersionRef | None
     observed_digest: str
     swaps: int
     trainer: TrainerStatus
     drafters: tuple[DrafterCounters, ...]
+    engine_problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +134,10 @@ class DeltaReply:
 
 @dataclass(frozen=True, slots=True)
 class WorkerState:
-    """One worker as the aggregator knows it; `refusal` is empty while no delta was refused."""
+    """One worker as the aggregator knows it.
+
+    `refusal` is empty while no delta was refused, `engine_problem` while its engine is adapted.
+    """
 
     worker_id: str
     cohort: str
@@ -143,11 +151,14 @@ class WorkerState:
     drafters: tuple[DrafterCounters, ...]
     refused_deltas: int
     refusal: str
+    engine_problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class FleetState:
-    """One lineage of a fleet; `lineage` is None while no worker has reported.
+    """One lineage of a fleet; `lineage` is None while no worker has reported one.
+
+    `workers` are those of the lineage, and in every state those whose engines cannot be adapted.
 
     Bytes are of weights that workers sent and fetched since the aggregator started.
     `settings_error` says why the newest settings are not in force, nothing while they are.

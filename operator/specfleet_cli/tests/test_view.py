@@ -108,6 +108,17 @@ def test_an_engine_that_fails_to_start_shows_the_end_of_its_log() -> None:
     ]
 
 
+def test_an_engine_that_cannot_be_adapted_is_said_once_and_why() -> None:
+    before = View(now=0.0, fleet=fleet_state())
+    after = View(now=1.0, fleet=fleet_state(worker_state(engine_problem="LayoutError: packed")))
+
+    lines = list(changes(planned(), before, after))
+    later = list(changes(planned(), after, after))
+
+    assert "engine-main-0 serves without being adapted: LayoutError: packed" in lines
+    assert later == []
+
+
 def test_new_versions_and_who_serves_them_are_said() -> None:
     before = View(now=0.0, fleet=fleet_state(worker_state(), base=version(2), round=2))
     now = worker_state(observed_digest=version(3).digest, held=version(3))

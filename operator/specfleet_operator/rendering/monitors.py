@@ -18,7 +18,7 @@ def pod_monitors(subject: Subject) -> list[Json]:
 
 
 def _monitor(subject: Subject, component: str) -> Json:
-    return child(
+    monitor = child(
         subject,
         "monitoring.coreos.com/v1",
         POD_MONITOR,
@@ -34,3 +34,8 @@ def _monitor(subject: Subject, component: str) -> Json:
             }
         },
     )
+    monitor["metadata"]["labels"] = {
+        **subject.facts.pod_monitor_labels,
+        **monitor["metadata"]["labels"],
+    }
+    return monitor

@@ -6,7 +6,12 @@ from specfleet_common.wire.messages import FleetState, TrainerStatus, WorkerStat
 
 
 def worker(
-    worker_id: str, *, observed_digest: str = "stock", phase: str = "training", local_steps: int = 0
+    worker_id: str,
+    *,
+    observed_digest: str = "stock",
+    phase: str = "training",
+    local_steps: int = 0,
+    engine_problem: str = "",
 ) -> WorkerState:
     """Return a live worker that trains."""
     return WorkerState(
@@ -22,6 +27,7 @@ def worker(
         drafters=(),
         refused_deltas=0,
         refusal="",
+        engine_problem=engine_problem,
     )
 
 

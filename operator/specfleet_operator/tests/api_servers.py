@@ -7,7 +7,8 @@ import itertools
 import os
 from collections.abc import Awaitable, Callable
 
-from e2e.cluster.control_plane import ControlPlane, kubectl
+from e2e.cluster.control_plane import ControlPlane
+from specfleet_operator.calling import Caller
 from specfleet_operator.cluster import KubernetesCluster
 from specfleet_operator.connecting import Connection
 
@@ -23,7 +24,7 @@ def cluster_of(
     retry_seconds: float = 5.0,
 ) -> KubernetesCluster:
     """Return the API server behind a connection."""
-    return KubernetesCluster(
+    caller = Caller(
         connection.session(only_reads=only_reads),
         url or connection.url,
         request_seconds=10.0,
@@ -31,12 +32,13 @@ def cluster_of(
         may_write=lambda: may_write,
         count_write=lambda verb, kind: None,
     )
+    return KubernetesCluster(caller)
 
 
 def new_namespace(plane: ControlPlane) -> str:
     """Make a namespace that no other test uses."""
     name = f"test-{os.getpid()}-{next(_numbers)}"
-    kubectl(plane, "create", "namespace", name)
+    plane.client.kubectl("create", "namespace", name)
     return name
 
 

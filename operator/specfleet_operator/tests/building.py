@@ -36,6 +36,10 @@ TRUST = Trust(
     jwks='{"keys": []}',
 )
 
+CONTROL = {"name": "control", "serve": "Stock", "replicas": 1}
+PUSH = {"name": "push", "serve": "Local", "train": True, "replicas": 2}
+"""Cohorts."""
+
 _SPEC: dict[str, Any] = {
     "target": {
         "model": "tiny",

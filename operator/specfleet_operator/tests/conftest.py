@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from e2e.cluster.control_plane import ControlPlane, kubectl
+from e2e.cluster.control_plane import ControlPlane
 from specfleet_operator.connecting import Connection, connection_by_kubeconfig
 from specfleet_operator.tests.charts import Helm
-from specfleet_operator.tests.crds import CustomResources, custom_resources
-
-CRDS = Path(__file__).resolve().parents[3] / "crds"
+from specfleet_operator.tests.crds import CustomResources, custom_resources, define
 
 
 @pytest.fixture(scope="session")
@@ -22,18 +20,17 @@ def helm(cluster_programs: Path, tmp_path_factory: pytest.TempPathFactory) -> He
 
 
 @pytest.fixture(scope="session")
-def api(api_server: ControlPlane) -> Iterator[CustomResources]:
-    """Give an API server that knows the fleet's kinds."""
-    with custom_resources(api_server) as resources:
-        yield resources
+def plane(api_server: ControlPlane) -> ControlPlane:
+    """Give the API server with our definitions."""
+    define(api_server)
+    return api_server
 
 
 @pytest.fixture(scope="session")
-def plane(api_server: ControlPlane) -> ControlPlane:
-    """Give the API server with our definitions."""
-    kubectl(api_server, "apply", "-f", str(CRDS))
-    kubectl(api_server, "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-    return api_server
+def api(plane: ControlPlane) -> Iterator[CustomResources]:
+    """Give an administrator's client for the fleet's kinds."""
+    with custom_resources(plane) as resources:
+        yield resources
 
 
 @pytest.fixture

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import ssl
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,10 +14,14 @@ from typing import Any
 import httpx
 import yaml
 
-from e2e.cluster.control_plane import ControlPlane, kubectl
+from e2e.cluster.commands import CommandFailed
+from e2e.cluster.control_plane import ControlPlane
+from specfleet_common.api.cluster import cluster_refusals
+from specfleet_common.api.fleet import SpeculatorFleet
 from tools.crds.definitions import RESOURCES, Resource, definition
 
 CRDS = Path(__file__).parents[3] / "crds"
+SECONDS = 60.0
 
 S3 = {"endpoint": "http://s3:9000", "bucket": "fleets", "credentialsSecretRef": {"name": "s3"}}
 CLAIM = {"persistentVolumeClaim": {"claimName": "models"}}
@@ -58,12 +64,27 @@ class CustomResources:
         return self.client.patch(path, headers=headers, json=change)
 
 
+def define(plane: ControlPlane) -> None:
+    """Install the definitions of both kinds and wait until they are served."""
+    plane.client.kubectl("apply", "-f", str(CRDS))
+    expected = {resource.plural for resource in RESOURCES}
+    deadline = time.monotonic() + SECONDS
+    while not expected <= _served(plane):
+        assert time.monotonic() < deadline, f"{', '.join(expected)}: not served in time"
+        time.sleep(0.1)
+
+
+def _served(plane: ControlPlane) -> set[str]:
+    try:
+        answer = plane.client.kubectl("get", "--raw", "/apis/specfleet.dev/v1alpha1")
+    except CommandFailed:
+        return set()
+    return {one["name"] for one in json.loads(answer)["resources"]}
+
+
 @contextmanager
 def custom_resources(plane: ControlPlane) -> Iterator[CustomResources]:
-    """Install both kinds and give a client for them."""
-    kubectl(plane, "apply", "-f", str(CRDS))
-    names = [f"crd/{definition(resource)['metadata']['name']}" for resource in RESOURCES]
-    kubectl(plane, "wait", "--for=condition=Established", "--timeout=30s", *names)
+    """Give a client for both kinds."""
     (user,) = yaml.safe_load(plane.kubeconfig.read_text(encoding="utf-8"))["users"]
     headers = {"Authorization": f"Bearer {user['user']['token']}"}
     trust = ssl.create_default_context(cafile=str(plane.certificate))
@@ -92,3 +113,14 @@ def _refusal(answer: httpx.Response) -> str | None:
         return None
     assert answer.status_code in (400, 422), answer.text
     return str(answer.json()["message"])
+
+
+def as_written(document: dict[str, Any]) -> SpeculatorFleet:
+    """Return the fleet of a manifest for a cluster; ValueError for what is not one.
+
+    What the operator reads is less strict: it passes over fields that it does not know.
+    """
+    fleet = SpeculatorFleet.model_validate_json(json.dumps(document))
+    if refusals := cluster_refusals(fleet):
+        raise ValueError("\n".join(refusals))
+    return fleet

@@ -162,6 +162,7 @@ async def test_what_decides_nothing_does_not_have_the_fleet_looked_at(scene: Sce
 async def test_a_worker_that_changes_matters() -> None:
     assert gist(state(worker("a"))) != gist(state(worker("a", observed_digest="x")))
     assert gist(state(worker("a"))) != gist(state(worker("a", phase="parked")))
+    assert gist(state(worker("a"))) != gist(state(worker("a", engine_problem="OSError: no room")))
     assert gist(state(worker("a"))) == gist(state(worker("a", local_steps=7)))
 
 

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import pytest
 import yaml
 
-from e2e.cluster.control_plane import ControlPlane, KubectlFailed, control_plane, kubectl
-from specfleet_operator.tests.chart_snapshots import DIFFERENT
+from e2e.cluster.commands import CommandFailed
+from e2e.cluster.control_plane import ControlPlane, control_plane
 from specfleet_operator.tests.charts import CHART, NAMESPACE, RELEASE, Helm, HelmRefused
 from specfleet_operator.tests.test_chart_check import check
 
@@ -26,6 +26,8 @@ SECONDS = 30
 
 T = TypeVar("T")
 
+pytestmark = pytest.mark.e2e
+
 
 @pytest.fixture(scope="module")
 def cluster(
@@ -35,9 +37,9 @@ def cluster(
     directory = tmp_path_factory.mktemp("chart-control-plane")
     with control_plane(cluster_programs, directory, environment=os.environ) as plane:
         for namespace in NAMESPACES:
-            kubectl(plane, "create", "namespace", namespace)
+            plane.client.kubectl("create", "namespace", namespace)
             # No controller makes it here, and pods are refused without it.
-            kubectl(plane, "--namespace", namespace, "create", "serviceaccount", "default")
+            plane.client.kubectl("--namespace", namespace, "create", "serviceaccount", "default")
         yield plane
 
 
@@ -71,7 +73,7 @@ def install(
 
 def read(cluster: ControlPlane, *what: str) -> Mapping[str, Any]:
     """Return an object, or a list of them."""
-    found: dict[str, Any] = json.loads(kubectl(cluster, "get", *what, "--output", "json"))
+    found: dict[str, Any] = json.loads(cluster.client.kubectl("get", *what, "--output", "json"))
     return found
 
 
@@ -85,8 +87,8 @@ def may(cluster: ControlPlane, verb: str, resource: str, *, account: str, namesp
             "resourceAttributes": attributes(verb, resource, namespace),
         },
     }
-    answer = kubectl(
-        cluster, "create", "--filename", "-", "--output", "json", stdin=json.dumps(review)
+    answer = cluster.client.kubectl(
+        "create", "--filename", "-", "--output", "json", stdin=json.dumps(review)
     )
     return bool(json.loads(answer)["status"]["allowed"])
 
@@ -103,38 +105,6 @@ def attributes(verb: str, resource: str, namespace: str) -> Mapping[str, str]:
     }
 
 
-@pytest.mark.parametrize("name", [None, *DIFFERENT])
-def test_the_api_server_takes_every_object(
-    cluster: ControlPlane, helm: Helm, name: str | None
-) -> None:
-    rendered = helm.text({} if name is None else DIFFERENT[name])
-
-    answer = kubectl(cluster, "apply", "--dry-run=server", "--filename", "-", stdin=rendered)
-
-    assert all(line.endswith("(server dry run)") for line in answer.splitlines())
-
-
-def test_pods_pass_the_strictest_pod_security(cluster: ControlPlane, helm: Helm) -> None:
-    kubectl(
-        cluster, "label", "namespace", "team-b", "pod-security.kubernetes.io/enforce=restricted"
-    )
-    rendered = helm.objects(namespace="team-b")
-    deployment = next(item for item in rendered if item["kind"] == "Deployment")
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "operator", "namespace": "team-b"},
-        "spec": deployment["spec"]["template"]["spec"] | {"serviceAccountName": "default"},
-    }
-    check = next(item for item in rendered if item["kind"] == "Pod")
-
-    for item in (pod, check):
-        kubectl(
-            *(cluster, "create", "--dry-run=server", "--filename", "-"),
-            stdin=yaml.safe_dump(item),
-        )
-
-
 def test_the_notes_say_what_comes_next_in_commands_that_work(
     cluster: ControlPlane, live: Helm
 ) -> None:
@@ -143,9 +113,9 @@ def test_the_notes_say_what_comes_next_in_commands_that_work(
     commands = [line.split() for line in notes.splitlines() if line.startswith("  ")]
     assert [command[0] for command in commands] == ["kubectl", "helm", "kubectl"]
     rollout, check, explain = commands
-    assert kubectl(cluster, *rollout[1:3], "get", rollout[-1])
+    assert cluster.client.kubectl(*rollout[1:3], "get", rollout[-1])
     assert live.run("get", "hooks", *check[2:])
-    assert "KIND:       SpeculatorFleet" in soon(lambda: kubectl(cluster, *explain[1:]))
+    assert "KIND:       SpeculatorFleet" in soon(lambda: cluster.client.kubectl(*explain[1:]))
 
 
 def test_an_upgrade_keeps_the_definitions_and_their_fleets(
@@ -230,8 +200,8 @@ def test_the_operator_may_ask_for_tokens_of_its_own_alone(
     operator = f"{NAMESPACE}:{RELEASE}"
 
     assert not may(cluster, "create", token, account=operator, namespace=NAMESPACE)
-    kubectl(
-        *(cluster, "--as", f"system:serviceaccount:{operator}", "--namespace", NAMESPACE),
+    cluster.client.kubectl(
+        *("--as", f"system:serviceaccount:{operator}", "--namespace", NAMESPACE),
         *("create", "token", RELEASE, "--audience", "specfleet/team-a/fleet"),
     )
     assert not may(cluster, "create", "/pods/exec", account=operator, namespace="team-a")
@@ -240,7 +210,7 @@ def test_the_operator_may_ask_for_tokens_of_its_own_alone(
 def test_the_check_of_the_release_finds_the_kinds_as_any_account(
     cluster: ControlPlane, installed: Helm, tmp_path: Path
 ) -> None:
-    token = kubectl(cluster, "--namespace", NAMESPACE, "create", "token", "default")
+    token = cluster.client.kubectl("--namespace", NAMESPACE, "create", "token", "default")
     (tmp_path / "token").write_text(token.strip())
     (tmp_path / "ca.crt").write_bytes(cluster.certificate.read_bytes())
 
@@ -255,7 +225,7 @@ def create_fleet(cluster: ControlPlane, name: str) -> None:
     fleet = yaml.safe_load(EXAMPLE.read_text())
     fleet["metadata"] = {"name": name, "namespace": "team-a"}
     text = yaml.safe_dump(fleet)
-    soon(lambda: kubectl(cluster, "create", "--filename", "-", stdin=text))
+    soon(lambda: cluster.client.kubectl("create", "--filename", "-", stdin=text))
 
 
 def soon(call: Callable[[], T]) -> T:
@@ -264,7 +234,7 @@ def soon(call: Callable[[], T]) -> T:
     while True:
         try:
             return call()
-        except (KubectlFailed, OSError):
+        except (CommandFailed, OSError):
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.1)

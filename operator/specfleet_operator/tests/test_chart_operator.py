@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from e2e.cluster.control_plane import ControlPlane, KubectlFailed, kubectl
+from e2e.cluster.commands import CommandFailed
+from e2e.cluster.control_plane import ControlPlane
 from specfleet_operator.kinds import CHILDREN
 from specfleet_operator.tests.charts import CHART, NO_CRDS, RELEASE, Helm, environment
 
@@ -32,14 +33,24 @@ def live(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Helm:
     return Helm(plane.binaries / "helm", home, plane.kubeconfig)
 
 
-@pytest.mark.parametrize("only_there", [False, True], ids=["cluster-wide", "namespaced"])
+@pytest.mark.parametrize(
+    "only_there",
+    [
+        pytest.param(False, id="cluster-wide"),
+        pytest.param(True, id="namespaced", marks=pytest.mark.e2e),
+    ],
+)
 def test_nothing_is_forbidden_in_the_life_of_a_fleet(
     plane: ControlPlane, live: Helm, tmp_path: Path, only_there: bool
 ) -> None:
     own, theirs = f"own-{only_there:d}", f"theirs-{only_there:d}"
     for namespace in (own, theirs):
-        kubectl(plane, "create", "namespace", namespace)
-    values = {**NO_CRDS, "watchNamespaces": [theirs] if only_there else []}
+        plane.client.kubectl("create", "namespace", namespace)
+    values = {
+        **NO_CRDS,
+        "watchNamespaces": [theirs] if only_there else [],
+        "images": {"defaultEngine": "vllm:1"},
+    }
     with release(live, own, values), operator(plane, live, own, values, tmp_path) as log:
         fleet = yaml.safe_load(EXAMPLE.read_text())
         fleet["metadata"]["namespace"] = theirs
@@ -74,7 +85,7 @@ def operator(
     """Run the operator as its service account; the block gets its log."""
     settings = environment(helm.objects(values, namespace=namespace), namespace=namespace)
     account = settings["SPECFLEET_OPERATOR_SERVICE_ACCOUNT"]
-    token = kubectl(cluster, "--namespace", namespace, "create", "token", account).strip()
+    token = cluster.client.kubectl("--namespace", namespace, "create", "token", account).strip()
     config = yaml.safe_load(cluster.kubeconfig.read_text())
     config["users"][0]["user"] = {"token": token}
     (folder / "kubeconfig").write_text(yaml.safe_dump(config))
@@ -100,12 +111,12 @@ def operator(
 def put(cluster: ControlPlane, item: Mapping[str, Any]) -> None:
     """Create or replace an object."""
     text = json.dumps(item)
-    kubectl(cluster, "apply", "--server-side", "--filename", "-", stdin=text)
+    cluster.client.kubectl("apply", "--server-side", "--filename", "-", stdin=text)
 
 
 def listed(cluster: ControlPlane, resource: str, namespace: str) -> list[Mapping[str, Any]]:
     """Return all objects of some kinds in a namespace."""
-    answer = kubectl(cluster, "--namespace", namespace, "get", resource, "--output", "json")
+    answer = cluster.client.kubectl("--namespace", namespace, "get", resource, "--output", "json")
     items: list[Mapping[str, Any]] = json.loads(answer)["items"]
     return items
 
@@ -113,8 +124,8 @@ def listed(cluster: ControlPlane, resource: str, namespace: str) -> list[Mapping
 def kinds(cluster: ControlPlane, namespace: str) -> set[str]:
     """Return the kinds of the objects that belong to the fleets of a namespace."""
     every = ",".join(kind.plural for kind in CHILDREN)
-    answer = kubectl(
-        *(cluster, "--namespace", namespace, "get", every),
+    answer = cluster.client.kubectl(
+        *("--namespace", namespace, "get", every),
         *("--selector", "specfleet.dev/fleet", "--output", "json"),
     )
     return {item["kind"] for item in json.loads(answer)["items"]}
@@ -127,7 +138,7 @@ def until(holds: Callable[[], bool], log: Path) -> None:
         try:
             if holds():
                 return
-        except KubectlFailed:
+        except CommandFailed:
             pass
         time.sleep(0.2)
     raise AssertionError(log.read_text()[-4000:])

@@ -15,7 +15,11 @@ from specfleet_operator.tests.charts import (
 )
 
 PREFIX = "SPECFLEET_OPERATOR_"
-FULL = {"watchNamespaces": ["team-a", "team-b"], "images": {"defaultEngine": "vllm:1"}}
+FULL = {
+    "watchNamespaces": ["team-a", "team-b"],
+    "images": {"defaultEngine": "vllm:1"},
+    "metrics": {"fleets": {"podMonitorLabels": {"release": "prometheus"}}},
+}
 
 
 def test_every_variable_of_the_deployment_is_a_setting(helm: Helm) -> None:
@@ -49,6 +53,7 @@ def test_the_operator_takes_the_settings_of_the_chart(
     assert settings.agent_image.startswith("specfleet-agent:")
     assert settings.aggregator_image.startswith("specfleet-aggregator:")
     assert settings.default_engine_image == "vllm:1"
+    assert settings.pod_monitor_labels == {"release": "prometheus"}
 
 
 def test_the_defaults_of_the_chart_are_those_of_the_settings(
@@ -65,6 +70,7 @@ def test_the_defaults_of_the_chart_are_those_of_the_settings(
         "default_engine_image",
         "lease_seconds",
         "log_format",
+        "pod_monitor_labels",
     ):
         assert getattr(settings, name) == Settings.model_fields[name].default, name
 

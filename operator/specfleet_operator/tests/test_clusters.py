@@ -9,21 +9,18 @@ from dataclasses import dataclass
 
 import pytest
 
-from e2e.cluster.control_plane import ControlPlane, kubectl
+from e2e.cluster.control_plane import ControlPlane
 from specfleet_operator.api import (
     Change,
     Cluster,
     Conflict,
     Ending,
-    Expired,
-    NotLeading,
     Precondition,
-    Unreachable,
     annotations_patch,
     as_of,
 )
-from specfleet_operator.connecting import Connection, connection_by_kubeconfig
-from specfleet_operator.kinds import EVENT, FLEET, LEASE, Kind, kind_of
+from specfleet_operator.connecting import connection_by_kubeconfig
+from specfleet_operator.kinds import LEASE, Kind, kind_of
 from specfleet_operator.naming import FLEET_LABEL
 from specfleet_operator.testing import FakeCluster
 from specfleet_operator.tests.api_servers import cluster_of, new_namespace
@@ -43,7 +40,7 @@ class Place:
     async def end_namespace(self) -> None:
         """Delete the namespace; without a controller manager it never goes for good."""
         if self.plane is not None:
-            kubectl(self.plane, "delete", "namespace", self.namespace, "--wait=false")
+            self.plane.client.kubectl("delete", "namespace", self.namespace, "--wait=false")
         elif isinstance(self.cluster, FakeCluster):
             self.cluster.ending = frozenset({self.namespace})
 
@@ -247,81 +244,6 @@ async def test_a_watch_tells_what_happened_since_a_list(place: Place) -> None:
 
 async def test_an_api_version_that_is_not_served_has_no_kinds(place: Place) -> None:
     assert await place.cluster.kinds("nobody.example/v1") == frozenset()
-
-
-async def test_pages_of_a_list_are_put_together(
-    connection: Connection, plane: ControlPlane
-) -> None:
-    namespace = new_namespace(plane)
-    cluster = cluster_of(connection)
-    names = [f"c{number}" for number in range(260)]
-    await asyncio.gather(*(cluster.apply(config(n, namespace=namespace, fleet="f")) for n in names))
-
-    listing = await cluster.list(CONFIG_MAP, namespace, selector=FLEET_LABEL)
-
-    assert sorted(item["metadata"]["name"] for item in listing.items) == sorted(names)
-
-
-async def test_a_watch_from_too_long_ago_is_expired(connection: Connection) -> None:
-    cluster = cluster_of(connection)
-
-    with pytest.raises(Expired):
-        async for _ in cluster.watch(FLEET, None, since="1", silence_seconds=5.0):
-            pass
-
-
-async def test_a_watch_that_says_nothing_is_unreachable(connection: Connection) -> None:
-    cluster = cluster_of(connection)
-    listing = await cluster.list(EVENT, "kube-public")
-
-    with pytest.raises(Unreachable):
-        async for _ in cluster.watch(
-            EVENT, "kube-public", since=listing.resource_version, silence_seconds=0.5
-        ):
-            pass
-
-
-async def test_who_may_not_write_sends_nothing(connection: Connection) -> None:
-    cluster = cluster_of(connection, may_write=False)
-
-    with pytest.raises(NotLeading):
-        await cluster.apply(config("a", namespace="default"))
-
-    assert await cluster.get(CONFIG_MAP, "default", "a") is None
-
-
-async def test_an_api_server_that_is_away_is_unreachable(connection: Connection) -> None:
-    cluster = cluster_of(connection, url="https://127.0.0.1:1", retry_seconds=0.0)
-
-    with pytest.raises(Unreachable):
-        await cluster.get(CONFIG_MAP, "default", "a")
-
-
-async def test_keys_and_tokens_fit_each_other(connection: Connection, plane: ControlPlane) -> None:
-    import jwt
-
-    kubectl(plane, "create", "serviceaccount", "caller")
-    cluster = cluster_of(connection)
-
-    keys = await cluster.signing_keys()
-    token = await cluster.token("default", "caller", audience="specfleet/a/b", seconds=600)
-
-    key_set = jwt.PyJWKSet.from_json(keys.jwks)
-    key = key_set[jwt.get_unverified_header(token.value)["kid"]]
-    claims = jwt.decode(
-        token.value, key, algorithms=["RS256"], audience="specfleet/a/b", issuer=keys.issuer
-    )
-    assert claims["sub"] == "system:serviceaccount:default:caller"
-    assert token.lifetime_seconds == 600
-
-
-async def test_a_session_for_reading_refuses_to_write(connection: Connection) -> None:
-    cluster = cluster_of(connection, only_reads=True)
-
-    with pytest.raises(NotLeading):
-        await cluster.apply(config("a", namespace="default"))
-
-    assert await cluster.get(CONFIG_MAP, "default", "a") is None
 
 
 async def told(place: Place, kind: Kind, *, since: str, number: int) -> list[Change]:

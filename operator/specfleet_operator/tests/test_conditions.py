@@ -147,6 +147,26 @@ def test_training_does_not_apply_where_no_engine_trains() -> None:
     assert training([cohort(pod(0))], heard(worker("main-0", trains=False)), wanted=0) is None
 
 
+def test_a_worker_of_no_lineage_counts_once_though_it_is_in_the_state_of_each() -> None:
+    stranger = worker("u-1", engine_problem="OSError: no room")
+
+    known = aggregation(view(state(worker("u-2"), stranger), state(stranger)), NOW)
+
+    assert sorted(one.worker_id for one in known.workers) == ["u-1", "u-2"]
+
+
+def test_an_engine_that_cannot_be_adapted_is_named_with_its_reason() -> None:
+    broken = worker("u-1", engine_problem="OSError: raise spec.engine.sharedMemory")
+    learning = heard(broken, worker("u-2"))
+
+    found = training([cohort(pod(0, uid="u-1"), pod(1, uid="u-2"))], learning, wanted=2)
+
+    assert found is not None
+    assert (found.status, found.reason) == ("False", "EngineNotAdapted")
+    assert found.message.startswith("main-0 serves")
+    assert found.message.endswith("main-0 says: OSError: raise spec.engine.sharedMemory.")
+
+
 def test_a_parked_trainer_is_named_by_its_pod() -> None:
     learning = heard(worker("u-1", trainer=trainer("parked")), worker("u-2"))
 
@@ -261,6 +281,14 @@ def test_ready(
 
     assert found.reason == reason
     assert found.status == ("True" if reason == "AsSpecified" else "False")
+
+
+def test_an_engine_that_serves_only_and_cannot_be_adapted_is_not_ready() -> None:
+    learning = heard(worker("u-0", trains=False, engine_problem="LayoutError: packed"))
+
+    found = ready(FINE, [cohort(pod(0))], learning, generation=1)
+
+    assert (found.status, found.reason) == ("False", "EngineNotAdapted")
 
 
 def test_ready_needs_no_condition_that_does_not_apply() -> None:

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from e2e.cluster.control_plane import KubectlFailed, kubectl
-from specfleet_common.api.cluster import fleet_from_object
+from e2e.cluster.commands import CommandFailed
 from specfleet_common.api.testing import fleet_object
-from specfleet_operator.tests.crds import CLAIM, HOST, S3, CustomResources, conditions
+from specfleet_operator.tests.crds import CLAIM, HOST, S3, CustomResources, as_written, conditions
 from specfleet_operator.tests.test_crds import CLUSTER_EXAMPLES, EXAMPLES, KINDS
 from tools.crds.definitions import Resource
 
@@ -21,8 +20,8 @@ def says(expected: str, api: CustomResources, *arguments: str) -> str:
     said, deadline = "", time.monotonic() + 60
     while expected not in said and time.monotonic() < deadline:
         try:
-            said = kubectl(api.plane, *arguments)
-        except KubectlFailed as failure:
+            said = api.plane.client.kubectl(*arguments)
+        except CommandFailed as failure:
             said = str(failure)
     return said
 
@@ -52,7 +51,7 @@ GOOD = [
         id="quantities",
     ),
     pytest.param({"spec__trainer__resources": {"limits": {"memory": "1e9"}}}, id="exponent"),
-    pytest.param({"spec__engine__sharedMemory": 67108864}, id="shared-memory-in-bytes"),
+    pytest.param({"spec__engine__sharedMemory": 268435456}, id="shared-memory-in-bytes"),
     pytest.param({"spec__engine__args": ["--max-num-seqs", "16", "-O3", "text, free"]}, id="args"),
     pytest.param(
         {"spec__engine__pod__volumes": [{"name": "data", "hostPath": {"path": "/data"}}]},
@@ -217,7 +216,7 @@ BAD = [
     pytest.param(
         {"spec__engine__sharedMemory": "1Mi"},
         "spec.engine.sharedMemory",
-        "expected at least 64Mi",
+        "expected at least 192Mi",
         id="little-shared-memory",
     ),
     pytest.param(
@@ -274,7 +273,7 @@ def test_a_right_fleet_is_taken(api: CustomResources, changes: dict[str, Any]) -
     document = fleet_object(**changes)
 
     assert api.refusal(document) is None
-    assert fleet_from_object(document).metadata.name == "tiny"
+    assert as_written(document).metadata.name == "tiny"
 
 
 @pytest.mark.parametrize(("changes", "field", "words"), BAD)
@@ -289,7 +288,7 @@ def test_a_wrong_fleet_is_refused_with_its_field_and_what_to_do(
     assert field in refusal
     assert words in refusal
     with pytest.raises(ValueError, match=r"."):
-        fleet_from_object(document)
+        as_written(document)
 
 
 def test_the_largest_fleet_is_within_the_budget_of_the_rules(api: CustomResources) -> None:
@@ -316,9 +315,9 @@ def test_an_example_is_taken(api: CustomResources, name: str) -> None:
     metadata = yaml.safe_load(path.read_text(encoding="utf-8"))["metadata"]
     if "namespace" in metadata:
         wanted = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "inference"}}
-        kubectl(api.plane, "apply", "-f", "-", stdin=yaml.safe_dump(wanted))
+        api.plane.client.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(wanted))
 
-    said = kubectl(api.plane, "apply", "--dry-run=server", "-f", str(path))
+    said = api.plane.client.kubectl("apply", "--dry-run=server", "-f", str(path))
 
     assert (
         said.strip() == f"speculatorfleet.specfleet.dev/{metadata['name']} created (server dry run)"

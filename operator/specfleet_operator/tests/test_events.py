@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from specfleet_operator.api import as_of
 from specfleet_operator.events import REPEAT_SECONDS, Events
 from specfleet_operator.kinds import EVENT
 from specfleet_operator.observed import Object
@@ -74,3 +75,27 @@ async def test_a_long_message_is_cut_to_what_an_event_takes() -> None:
 
     (event,) = await scene.told()
     assert len(event["note"]) == 1024
+
+
+async def test_a_long_message_is_cut_by_its_bytes() -> None:
+    scene = Scene()
+    item = await scene.cluster.create(fleet("f", namespace="ns"))
+
+    await scene.events.tell(item, Happening("Warning", "Long", "…" * 1000))
+
+    (event,) = await scene.told()
+    assert event["note"] == "…" * 341
+
+
+async def test_a_repetition_of_what_the_api_server_forgot_is_told_anew() -> None:
+    scene = Scene()
+    item = await scene.cluster.create(fleet("f", namespace="ns"))
+    await scene.events.tell(item, LOST)
+    (event,) = await scene.told()
+    await scene.cluster.delete(EVENT, "ns", event["metadata"]["name"], as_of(event))
+
+    scene.clock.now += REPEAT_SECONDS
+    await scene.events.tell(item, LOST)
+
+    (after,) = await scene.told()
+    assert after["reason"] == "StoreUnreachable"

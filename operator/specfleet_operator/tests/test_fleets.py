@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from specfleet_operator.api import as_of
+import asyncio
+
+import pytest
+
+from specfleet_operator.api import Expired, Listing, as_of
 from specfleet_operator.fleets import Fleets
-from specfleet_operator.kinds import FLEET
+from specfleet_operator.kinds import FLEET, Kind
 from specfleet_operator.observed import Object
 from specfleet_operator.store import FleetKey, Store
 from specfleet_operator.testing import FakeCluster
@@ -91,6 +95,23 @@ async def test_a_deletion_that_nobody_told_is_seen_in_the_list() -> None:
     assert scene.gone == [KEY]
 
 
+@pytest.mark.parametrize("is_told", [True, False])
+async def test_a_fleet_that_is_made_again_is_another_one(is_told: bool) -> None:
+    scene = Scene()
+    item = await scene.cluster.create(fleet("f", namespace="ns"))
+    await scene.list()
+    await scene.cluster.delete(FLEET, "ns", "f", as_of(item))
+    again = await scene.cluster.create(fleet("f", namespace="ns"))
+
+    if is_told:
+        scene.fleets.told(again, deleted=False)
+    else:
+        await scene.list()
+
+    assert scene.gone == [KEY]
+    assert scene.changed == [KEY, KEY]
+
+
 async def test_a_stream_that_tells_everything_is_young() -> None:
     scene = Scene()
     item = await scene.cluster.create(fleet("f", namespace="ns"))
@@ -116,3 +137,34 @@ async def test_a_stream_that_tells_nothing_grows_old_and_the_fleet_is_looked_at_
     assert scene.fleets.age_seconds() == 60.0
     found = scene.fleets.store.get(FLEET, "ns", "f")
     assert found is not None and found["spec"]["replicas"] == 4
+
+
+class Forgetful(FakeCluster):
+    """An API server that has forgotten the first page of a list when it is asked for the next."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.num_failing_lists = 1
+
+    async def list(self, kind: Kind, namespace: str | None, *, selector: str = "") -> Listing:
+        if self.num_failing_lists > 0:
+            self.num_failing_lists -= 1
+            raise Expired("the continue parameter is too old")
+        return await super().list(kind, namespace, selector=selector)
+
+
+async def test_a_list_that_expires_half_way_is_made_again() -> None:
+    fleets = Fleets(
+        Forgetful(),
+        Store(),
+        (None,),
+        changed=lambda _: None,
+        gone=lambda _: None,
+        clock=Clock(),
+    )
+
+    keeping = asyncio.create_task(fleets.keep(0.01))
+
+    async with asyncio.timeout(10.0):
+        await fleets.synced.wait()
+    keeping.cancel()

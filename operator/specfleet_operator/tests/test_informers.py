@@ -7,10 +7,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 
 import pytest
 
-from specfleet_operator.api import Change, Listing, Unreachable, as_of
+from specfleet_operator.api import Change, Expired, Listing, Refused, Unreachable, as_of
 from specfleet_operator.informers import Informer
 from specfleet_operator.kinds import Kind, kind_of
 from specfleet_operator.naming import FLEET_LABEL
+from specfleet_operator.observed import ObjectKey
 from specfleet_operator.store import FleetKey, Store
 from specfleet_operator.testing import FakeCluster
 from specfleet_operator.tests.clocks import Clock
@@ -27,7 +28,10 @@ class Moody(FakeCluster):
         super().__init__()
         self.lists = 0
         self.num_failing_lists = 0
+        self.watches = 0
         self.num_failing_watches = 0
+        self.failure: Exception | None = Unreachable("silent")
+        """How watches fail; None when they end at once."""
 
     async def list(self, kind: Kind, namespace: str | None, *, selector: str = "") -> Listing:
         self.lists += 1
@@ -45,9 +49,12 @@ class Moody(FakeCluster):
         selector: str = "",
         silence_seconds: float,
     ) -> AsyncGenerator[Change, None]:
+        self.watches += 1
         if self.num_failing_watches > 0:
             self.num_failing_watches -= 1
-            raise Unreachable("silent")
+            if self.failure is None:
+                return
+            raise self.failure
         async for change in super().watch(
             kind, namespace, since=since, selector=selector, silence_seconds=silence_seconds
         ):
@@ -137,6 +144,28 @@ async def test_a_stream_that_breaks_is_opened_again_without_a_list(scene: Scene)
 
     await scene.names("a")
     assert scene.cluster.lists == 1
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        pytest.param(Unreachable("too many requests"), id="busy"),
+        pytest.param(Refused(ObjectKey("v1", "ConfigMap", "*"), "may not watch"), id="forbidden"),
+        pytest.param(Expired("too old"), id="expired"),
+        pytest.param(None, id="ended-at-once"),
+    ],
+)
+async def test_a_stream_that_fails_again_and_again_is_opened_ever_more_seldom(
+    scene: Scene, failure: Exception | None
+) -> None:
+    scene.cluster.num_failing_watches = 1_000_000
+    scene.cluster.failure = failure
+    scene.start()
+
+    await asyncio.sleep(1.6)
+
+    # After 0.25, 0.75 and 1.75 s.
+    assert scene.cluster.watches <= 3
 
 
 async def test_a_history_that_is_gone_is_made_up_for_by_a_list(scene: Scene) -> None:

@@ -62,6 +62,10 @@ def test_taking_a_lease_counts_a_transition_and_renewing_does_not() -> None:
     assert taken["spec"]["renewTime"] < renewed["spec"]["renewTime"]
 
 
+def test_others_never_wait_for_less_than_the_holder_counts_on() -> None:
+    assert a_lease("me", seconds=3.9)["spec"]["leaseDurationSeconds"] == 4
+
+
 def test_a_write_that_begins_in_time_ends_before_the_lease() -> None:
     assert leases.RENEW_SHARE + leases.REQUEST_SHARE < 1
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from e2e.cluster.control_plane import ControlPlane, kubectl
+from e2e.cluster.control_plane import ControlPlane
 from e2e.operator_process import LEASE_SECONDS, OperatorProcess, operator_process
 from specfleet_operator.claiming import CLAIM_LEASE, CLAIM_SECONDS
 from specfleet_operator.connecting import Connection
@@ -39,7 +39,7 @@ class World:
         self.namespace = new_namespace(plane)
         self._directory = directory
         self._stack = stack
-        kubectl(plane, "create", "serviceaccount", "operator", "--namespace", self.namespace)
+        plane.client.kubectl("create", "serviceaccount", "operator", "--namespace", self.namespace)
 
     def start(self, **settings: Any) -> OperatorProcess:
         """Start an operator that looks after this namespace alone."""
@@ -109,7 +109,7 @@ async def world(
     with ExitStack() as stack:
         world = World(plane, connection, tmp_path, stack)
         yield world
-    kubectl(plane, "delete", "speculatorfleet", "--all", "--namespace", world.namespace)
+    plane.client.kubectl("delete", "speculatorfleet", "--all", "--namespace", world.namespace)
 
 
 async def test_a_fleet_gets_its_children_and_follows_its_spec(world: World) -> None:
@@ -154,7 +154,7 @@ async def test_what_somebody_changed_or_deleted_is_put_right(world: World) -> No
     await world.converged(1)
     await world.quiet(seconds=1.0)
 
-    kubectl(world.plane, "delete", "configmap", "f-settings", "--namespace", world.namespace)
+    world.plane.client.kubectl("delete", "configmap", "f-settings", "--namespace", world.namespace)
     wrong = {"spec": {"replicas": 7}}
     await world.cluster.merge(STATEFUL_SET, world.namespace, "f-main", wrong)
 
@@ -188,7 +188,7 @@ async def test_a_fleet_can_be_deleted_without_the_operator(world: World) -> None
     operator.signal(signal.SIGTERM)
     assert await asyncio.to_thread(operator.process.wait, 20) == 0
 
-    kubectl(world.plane, "delete", "speculatorfleet", "f", "--namespace", world.namespace)
+    world.plane.client.kubectl("delete", "speculatorfleet", "f", "--namespace", world.namespace)
 
     assert await world.cluster.get(FLEET, world.namespace, "f") is None
     for kind in CHILDREN:
@@ -201,10 +201,10 @@ async def test_what_was_deleted_stays_deleted(world: World) -> None:
     await world.create()
     await world.converged(1)
 
-    kubectl(world.plane, "delete", "speculatorfleet", "f", "--namespace", world.namespace)
+    world.plane.client.kubectl("delete", "speculatorfleet", "f", "--namespace", world.namespace)
     for kind in CHILDREN:
-        kubectl(
-            world.plane, "delete", kind.plural, "-lspecfleet.dev/fleet=f", "-n", world.namespace
+        world.plane.client.kubectl(
+            "delete", kind.plural, "-lspecfleet.dev/fleet=f", "-n", world.namespace
         )
     await world.quiet(seconds=3.0)
 
@@ -243,6 +243,7 @@ async def test_a_leader_that_is_told_to_stop_hands_over_at_once(world: World) ->
     assert await asyncio.to_thread(leader.process.wait, 20) == 0
 
 
+@pytest.mark.e2e
 async def test_a_frozen_leader_changes_nothing_when_it_wakes_up_and_ends(world: World) -> None:
     leader = world.start()
     await until(lambda: asyncio.to_thread(leader.leads))
@@ -266,6 +267,7 @@ async def test_a_frozen_leader_changes_nothing_when_it_wakes_up_and_ends(world: 
     assert found is not None and follower.leads()
 
 
+@pytest.mark.e2e
 async def test_the_operator_survives_a_restart_of_the_api_server(world: World) -> None:
     operator = world.start(lease_seconds=60.0)
     await world.create()
@@ -280,6 +282,7 @@ async def test_the_operator_survives_a_restart_of_the_api_server(world: World) -
     assert operator.page("/healthz") == "ok\n"
 
 
+@pytest.mark.e2e
 async def test_a_cluster_wide_operator_leaves_a_namespace_alone_while_it_is_marked(
     world: World,
 ) -> None:

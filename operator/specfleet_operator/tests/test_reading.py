@@ -25,7 +25,6 @@ def test_a_right_spec_is_read_with_its_generation_and_its_identity() -> None:
     [
         pytest.param({"replicas": -1}, "spec.replicas: is -1, expected", id="out-of-bounds"),
         pytest.param({"cohorts": [{"name": "aggregator"}]}, "spec.cohorts: 'aggr", id="taken-name"),
-        pytest.param({"unknown": 1}, "spec.unknown: unknown field", id="unknown-field"),
         pytest.param({"store": {"directory": {"path": "x"}}}, "spec.store.directory:", id="store"),
         pytest.param({"target": {"model": "x"}}, "spec.target.source:", id="source"),
     ],

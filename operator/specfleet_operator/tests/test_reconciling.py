@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from specfleet_operator.aggregators import Aggregators
-from specfleet_operator.api import Conflict, Precondition, SigningKeys
+from specfleet_operator.api import Conflict, Precondition, SigningKeys, as_of
 from specfleet_operator.certificates import new_key
 from specfleet_operator.events import Events
 from specfleet_operator.kinds import CHILDREN, EVENT, FLEET, POD, SECRET, kind_of
-from specfleet_operator.naming import FLEET_LABEL
+from specfleet_operator.naming import COHORT_LABEL, COMPONENT_LABEL, FLEET_LABEL
 from specfleet_operator.observed import Images, Object, ObjectKey, Observed, OperatorFacts
+from specfleet_operator.pacing import Pace
 from specfleet_operator.planning import Plan
 from specfleet_operator.reconciling import World, carry_out, reconcile, tell_failure
 from specfleet_operator.store import FleetKey, Store
@@ -25,6 +26,18 @@ from specfleet_operator.tokens import Keys, Tokens
 KEY = FleetKey("ns", "f")
 STATEFUL_SET = kind_of("apps/v1", "StatefulSet")
 CONFIG_MAP = kind_of("v1", "ConfigMap")
+
+
+def pod_of(stateful_set: Object, name: str, labels: dict[str, str]) -> dict[str, Any]:
+    """Return a pod that a StatefulSet made, which is not ready."""
+    owner = {"kind": "StatefulSet", "name": stateful_set["metadata"]["name"], "controller": True}
+    metadata = {
+        "name": name,
+        "namespace": "ns",
+        "labels": labels,
+        "ownerReferences": [owner | {"uid": stateful_set["metadata"]["uid"]}],
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
 
 
 class Scene:
@@ -57,6 +70,7 @@ class Scene:
             ),
             wall_clock=self.clock,
             make_key=new_key,
+            pace=Pace(self.clock),
         )
 
     async def create(self, **wishes: Any) -> Object:
@@ -185,6 +199,154 @@ async def test_what_is_refused_stops_nothing_else_and_reaches_the_status(scene: 
     assert await scene.cluster.get(STATEFUL_SET, "ns", "f-aggregator") is not None
     found = await scene.child(FLEET, "f")
     assert "exceeded quota" in str(found["status"]["conditions"])
+
+
+async def test_what_is_refused_with_ever_new_words_is_not_tried_ever_again(scene: Scene) -> None:
+    key = ObjectKey("apps/v1", "StatefulSet", "f-main")
+    await scene.create()
+
+    for number in range(50):
+        scene.cluster.refusals[key] = f"denied, request {number}"
+        await scene.see()
+        again = await reconcile(KEY, scene.world)
+        scene.clock.now += 0.02
+
+    tries = [write for write in scene.cluster.writes if write.key == key]
+    statuses = [write for write in scene.cluster.writes if write.verb == "apply_status"]
+    assert len(tries) <= 3
+    assert len(statuses) <= 5
+    assert again is not None and again > 0.0
+
+
+@pytest.mark.parametrize("verb", ["delete", "merge"])
+async def test_a_pod_that_may_not_be_changed_is_told_and_left_for_a_while(
+    scene: Scene, verb: str
+) -> None:
+    await scene.create()
+    await scene.settle()
+    component, name = ("engine", "f-main-0") if verb == "delete" else ("aggregator",) * 2
+    labels = {FLEET_LABEL: "f", COHORT_LABEL: "main", COMPONENT_LABEL: component}
+    owner = "f-main" if verb == "delete" else "f-aggregator"
+    await scene.cluster.create(pod_of(await scene.child(STATEFUL_SET, owner), f"{name}", labels))
+    stateful_set = await scene.child(STATEFUL_SET, owner)
+    seen = {"status": {"observedGeneration": stateful_set["metadata"]["generation"]}}
+    await scene.cluster.merge(STATEFUL_SET, "ns", owner, seen)
+    scene.cluster.refusals[ObjectKey("v1", "Pod", name)] = "the webhook says no"
+    before = len(scene.cluster.writes)
+
+    for _ in range(50):
+        await scene.see()
+        await reconcile(KEY, scene.world)
+        scene.clock.now += 0.02
+
+    verbs = [write.verb for write in scene.cluster.writes[before:]]
+    assert 1 <= verbs.count(verb) <= 3
+    assert verbs.count("apply_status") <= 3
+    found = await scene.child(FLEET, "f")
+    assert "the webhook says no" in str(found["status"]["conditions"])
+
+
+async def test_what_was_refused_is_tried_again_at_once_when_the_spec_changes(scene: Scene) -> None:
+    key = ObjectKey("apps/v1", "StatefulSet", "f-main")
+    scene.cluster.refusals[key] = "exceeded quota"
+    await scene.create()
+    await scene.settle()
+
+    del scene.cluster.refusals[key]
+    await scene.cluster.merge(FLEET, "ns", "f", {"spec": {"replicas": 2}})
+    await scene.settle()
+
+    engines = await scene.child(STATEFUL_SET, "f-main")
+    assert engines["spec"]["replicas"] == 2
+    assert scene.world.refused[KEY] == ()
+
+
+async def test_what_another_program_undoes_again_and_again_is_not_fought_over(scene: Scene) -> None:
+    await scene.create()
+    await scene.settle()
+    before = len(scene.cluster.writes)
+
+    for number in range(50):
+        scene.clock.now += 0.1
+        theirs = {"spec": {"replicas": 9, "minReadySeconds": number}}
+        await scene.cluster.merge(STATEFUL_SET, "ns", "f-main", theirs)
+        await scene.see()
+        await reconcile(KEY, scene.world)
+
+    ours = [write for write in scene.cluster.writes[before:] if write.verb == "apply"]
+    assert 1 <= len(ours) <= 6
+
+
+async def test_an_authority_that_cannot_be_kept_is_not_made_again_and_again(scene: Scene) -> None:
+    scene.cluster.refusals[ObjectKey("v1", "Secret", "f-ca")] = "exceeded quota: secrets"
+    await scene.create()
+
+    await scene.settle()
+
+    assert await scene.cluster.get(CONFIG_MAP, "ns", "f-trust") is None
+    found = await scene.child(FLEET, "f")
+    assert "exceeded quota" in str(found["status"]["conditions"])
+
+
+async def test_keys_of_somebody_elses_are_not_trusted(scene: Scene) -> None:
+    await scene.create()
+    await scene.settle()
+    theirs = await scene.child(SECRET, "f-ca")
+    await scene.cluster.merge(SECRET, "ns", "f-ca", {"metadata": {"ownerReferences": None}})
+
+    await scene.settle()
+
+    trusted = await scene.child(CONFIG_MAP, "f-trust")
+    assert await scene.child(SECRET, "f-ca") != theirs
+    assert [refusal.key.name for refusal in scene.world.refused[KEY]] == ["f-ca"]
+    assert trusted["data"]["ca.crt"]
+
+
+async def test_a_pod_that_is_gone_before_it_is_annotated_is_no_refusal(scene: Scene) -> None:
+    await scene.create()
+    await scene.settle()
+    metadata = {"name": "f-aggregator-0", "namespace": "ns", "labels": {FLEET_LABEL: "f"}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
+    made = await scene.cluster.create(pod)
+    await scene.see()
+    await scene.cluster.delete(POD, "ns", "f-aggregator-0", as_of(made))
+    observed = Observed(fleet=await scene.child(FLEET, "f"))
+    todo = Plan(
+        apply=(),
+        delete=(),
+        annotate_pods={"f-aggregator-0": {"note": "1"}},
+        delete_pods=(),
+        status=observed.fleet["status"],
+        events=(),
+    )
+
+    await carry_out(todo, observed, KEY, scene.world)
+
+    assert scene.world.refused[KEY] == ()
+
+
+async def test_a_fleet_that_is_made_again_waits_for_what_the_one_before_it_had(
+    scene: Scene,
+) -> None:
+    first = await scene.create()
+    await scene.settle()
+    left = await scene.child(STATEFUL_SET, "f-main")
+    await scene.cluster.delete(FLEET, "ns", "f", as_of(await scene.child(FLEET, "f")))
+    collected_late = {name: value for name, value in left.items() if name != "status"}
+    left = await scene.cluster.create(collected_late)
+    second = await scene.create()
+    await scene.see()
+
+    with pytest.raises(Conflict):
+        await reconcile(KEY, scene.world)
+    meanwhile = await scene.child(FLEET, "f")
+    await scene.cluster.delete(STATEFUL_SET, "ns", "f-main", as_of(left))
+    await scene.settle()
+
+    assert "Refused" not in str(meanwhile["status"]["conditions"])
+    engines = await scene.child(STATEFUL_SET, "f-main")
+    assert engines["metadata"]["ownerReferences"][0]["uid"] == second["metadata"]["uid"]
+    assert second["metadata"]["uid"] != first["metadata"]["uid"]
 
 
 async def test_in_a_namespace_that_is_being_deleted_a_fleet_gets_nothing_and_no_word(

@@ -169,3 +169,15 @@ def test_monitors_are_made_only_where_there_is_a_kind_for_them() -> None:
 
     assert pod_monitors(subject()) == []
     assert len(pod_monitors(subject(facts=with_prometheus))) == 2
+
+
+def test_monitors_carry_the_labels_by_which_a_prometheus_finds_them() -> None:
+    facts = replace(
+        FACTS,
+        optional_kinds=frozenset({"PodMonitor"}),
+        pod_monitor_labels={"release": "prometheus", FLEET_LABEL: "not-theirs-to-say"},
+    )
+
+    labels = [monitor["metadata"]["labels"] for monitor in pod_monitors(subject(facts=facts))]
+
+    assert [(one["release"], one[FLEET_LABEL]) for one in labels] == [("prometheus", "demo")] * 2

@@ -9,7 +9,7 @@ from specfleet_common.wire.messages import DrafterCounters
 from specfleet_operator.aggregation import aggregation
 from specfleet_operator.conditions import Verdict
 from specfleet_operator.observed import AggregatorView
-from specfleet_operator.status import carried_over, status, transitions
+from specfleet_operator.status import LONGEST_MESSAGE, carried_over, status, transitions
 from specfleet_operator.tests.building import NOW, silent, state, version, view, worker
 
 READY = Verdict("True", "AsSpecified", "The engine is ready and as the spec says.")
@@ -96,8 +96,10 @@ def test_what_the_aggregator_said_last_stays_while_it_is_silent() -> None:
 def test_the_acceptance_length_is_of_the_drafters_that_live_engines_run_now() -> None:
     seen = view(
         state(
-            worker("a", observed_digest="x", drafters=(drafter("x", 30, 60), drafter("y", 99, 0))),
-            worker("b", observed_digest="y", drafters=(drafter("y", 10, 0),)),
+            worker(
+                "a", observed_digest="x", drafters=(drafter("x", 300, 600), drafter("y", 99, 0))
+            ),
+            worker("b", observed_digest="y", drafters=(drafter("y", 100, 0),)),
             worker("c", observed_digest="x", drafters=(drafter("x", 99, 0),), live=False),
         )
     )
@@ -122,6 +124,19 @@ def test_engines_that_verified_nothing_change_no_acceptance_length() -> None:
 
     assert "acceptanceLength" not in written(seen=idle)
     assert written({"acceptanceLength": "2.00"}, idle)["acceptanceLength"] == "2.00"
+
+
+def test_a_drafter_that_has_just_begun_changes_no_acceptance_length() -> None:
+    new = view(state(worker("a", observed_digest="new", drafters=(drafter("new", 7, 21),))))
+
+    assert written({"acceptanceLength": "2.00"}, new)["acceptanceLength"] == "2.00"
+
+
+def test_a_message_is_cut_to_what_a_status_takes() -> None:
+    found = written(Ready=Verdict("False", "Refused", "x" * 100_000))
+
+    (condition,) = found["conditions"]
+    assert condition["message"] == "x" * LONGEST_MESSAGE + "…"
 
 
 def test_only_what_changed_is_told() -> None:

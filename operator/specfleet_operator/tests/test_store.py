@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specfleet_operator.kinds import kind_of
-from specfleet_operator.store import FleetKey, Store
+from specfleet_operator.store import MOST_DELETED, FleetKey, Store
 from specfleet_operator.tests.objects import config
 
 CONFIG_MAP = kind_of("v1", "ConfigMap")
@@ -94,3 +94,23 @@ def test_every_order_of_the_same_news_ends_in_the_same_state(
 
     newest = () if deleted_at == 6 else (an_object(version=6),)
     assert store.of_fleet(FLEET) == newest
+
+
+def test_of_what_was_deleted_no_more_than_so_much_is_remembered() -> None:
+    store = Store()
+
+    for number in range(MOST_DELETED + 100):
+        store.remove(an_object(f"o-{number}", version=number + 1))
+
+    assert len(store._deleted) == MOST_DELETED
+    store.put(an_object(f"o-{MOST_DELETED + 99}", version=1))
+    assert store.of_fleet(FLEET) == ()
+
+
+def test_what_nobody_follows_any_more_is_dropped() -> None:
+    store = Store()
+    store.put(an_object(version=1))
+
+    store.drop(CONFIG_MAP)
+
+    assert store.of_fleet(FLEET) == ()

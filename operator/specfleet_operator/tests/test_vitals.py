@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from specfleet_operator.vitals import ailments
+from specfleet_operator.vitals import ailments, gaps
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,11 @@ from specfleet_operator.vitals import ailments
 )
 def test_ailments(ages: dict[str, float], waiting: float, found: tuple[str, ...]) -> None:
     assert ailments(ages, waiting=waiting) == found
+
+
+def test_gaps_name_what_is_not_known_and_why() -> None:
+    assert gaps(["pods"], keys_error="403: forbidden") == (
+        "pods: not listed yet",
+        "keys of the cluster's tokens: 403: forbidden",
+    )
+    assert gaps([], keys_error="") == ()

@@ -140,6 +140,17 @@ async def test_a_conflict_is_no_failure_and_looked_at_again_soon(passes: Passes)
     assert passes.registry.get_sample_value(name, {"reason": "Conflict"}) is None
 
 
+async def test_conflicts_without_an_end_are_looked_at_ever_more_seldom(passes: Passes) -> None:
+    passes.errors = [Conflict("changed") for _ in range(100)]
+    passes.work.start()
+
+    passes.work.mark([A])
+    await asyncio.sleep(1.4)
+
+    # At once, and after 0.5 s; then after 1.5 s.
+    assert len(passes.begun) == 2
+
+
 async def test_a_pass_may_ask_for_the_next_one(passes: Passes) -> None:
     passes.again = 0.05
     passes.work.start()
@@ -161,3 +172,12 @@ async def test_a_fleet_that_is_forgotten_is_not_worked_on_again(passes: Passes) 
     await asyncio.sleep(0.3)
     assert len(passes.begun) == number
     assert passes.registry.get_sample_value("specfleet_operator_fleets") == 0
+
+
+async def test_what_was_marked_before_the_start_has_not_waited(passes: Passes) -> None:
+    passes.work.mark([A])
+    await asyncio.sleep(0.3)
+
+    passes.work.start()
+
+    assert passes.work.oldest_seconds() < 0.1

@@ -110,6 +110,10 @@ class World:
         self.fleet["status"] = todo.status
         return todo
 
+    def lose(self, kind: str) -> None:
+        """Have someone delete all objects of a kind."""
+        self.objects = {key: item for key, item in self.objects.items() if key.kind != kind}
+
     def kill(self, name: str) -> None:
         """Have a pod drain; it is gone with the next step."""
         metadata = self.objects[ObjectKey("v1", "Pod", name)]["metadata"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from specfleet_common.api.testing import learning
 from specfleet_common.files import write_file
 
 DEADLINE_SECONDS = 30.0
+NOBODY_LISTENS = "127.0.0.1:9"
 
 Value = TypeVar("Value")
 
@@ -157,11 +159,13 @@ class AggregatorProcess:
         self.settings_file = directory / "settings.json"
         self._port_file = directory / "aggregator.port"
         self._log = directory / "aggregator.log"
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.address = f"127.0.0.1:{free.getsockname()[1]}"
         self._settings = {
             "FLEET": "fleet",
             "STORE_DIRECTORY": str(self.store),
             "PORT_FILE": str(self._port_file),
-            "LISTEN": "127.0.0.1:0",
+            "LISTEN": self.address,
             "SETTINGS_FILE": str(self.settings_file),
             **({} if token_file is None else {"TOKEN_FILE": str(token_file)}),
         }
@@ -180,11 +184,10 @@ class AggregatorProcess:
                 env={**os.environ, **environment},
                 stderr=log,
             )
-        port = eventually(
+        eventually(
             lambda: read(self._port_file), what="the aggregator listens", log=self._log.read_text
         )
-        self._settings["LISTEN"] = f"127.0.0.1:{port}"
-        return f"127.0.0.1:{port}"
+        return self.address
 
     def kill(self) -> None:
         if self._process is not None and self._process.poll() is None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from specfleet_agent.heartbeats import heartbeat
-from specfleet_agent.situation import Files
+from specfleet_agent.situation import Files, Situation
 from specfleet_agent.tests.builders import (
     LINEAGE,
     STOCK_DIGEST,
@@ -13,6 +13,7 @@ from specfleet_agent.tests.builders import (
     version,
     worker,
 )
+from specfleet_common.wire.codec import decode_heartbeat, encode_heartbeat
 from specfleet_common.wire.messages import DrafterCounters, TrainerStatus
 
 COUNTERS = {
@@ -29,12 +30,10 @@ def test_a_heartbeat_is_the_complete_state() -> None:
     files = Files(versions=holding(3), report=report())
 
     beat = heartbeat(
-        worker(),
-        engine,
-        seen(answer(base=version(3)), files, engine=engine),
-        trainer_phase="training",
+        worker(), seen(answer(base=version(3)), files, engine=engine), trainer_phase="training"
     )
 
+    assert beat is not None
     assert (beat.worker_id, beat.cohort, beat.trains) == ("worker-1", "main", True)
     assert (beat.lineage, beat.stock_digest) == (LINEAGE, STOCK_DIGEST)
     assert (beat.held, beat.observed_digest, beat.swaps) == (version(3), "local", 3)
@@ -45,13 +44,35 @@ def test_a_heartbeat_is_the_complete_state() -> None:
 def test_stock_counts_under_its_digest() -> None:
     engine = page(drafters=({"digest": "stock", **COUNTERS},))
 
-    beat = heartbeat(worker(), engine, seen(None, engine=engine), trainer_phase="waiting")
+    beat = heartbeat(worker(), seen(None, engine=engine), trainer_phase="waiting")
 
+    assert beat is not None
     assert [counters.digest for counters in beat.drafters] == [STOCK_DIGEST]
 
 
 def test_the_first_heartbeat_holds_nothing_and_has_trained_nothing() -> None:
-    beat = heartbeat(worker(), page(), seen(None), trainer_phase="waiting")
+    beat = heartbeat(worker(), seen(None), trainer_phase="waiting")
 
+    assert beat is not None
     assert beat.held is None
     assert beat.trainer == TrainerStatus("waiting", 0, 0, 0, 0.0, ())
+
+
+def test_without_an_engine_there_is_none() -> None:
+    assert heartbeat(worker(), Situation(), trainer_phase="waiting") is None
+
+
+def test_an_engine_that_cannot_be_adapted_is_reported_with_its_reason() -> None:
+    nothing_to_adapt = Situation(engine_problem="MissingHook: no drafter")
+
+    beat = heartbeat(worker(), nothing_to_adapt, trainer_phase="waiting")
+
+    assert beat is not None
+    assert (beat.lineage, beat.engine_problem) == (None, "MissingHook: no drafter")
+
+
+def test_a_reason_is_cut_to_what_the_aggregator_takes() -> None:
+    beat = heartbeat(worker(), Situation(engine_problem="x" * 9999), trainer_phase="waiting")
+
+    assert beat is not None
+    assert decode_heartbeat(encode_heartbeat(beat)) == beat

@@ -60,6 +60,9 @@ Write = Callable[..., None]
         pytest.param(POD, version_2, f"0::{POD}", 1024 * MIB, 634 * MIB, id="v2-host"),
         pytest.param("memory", version_1, f"4:memory:{POD}", 1024 * MIB, 624 * MIB, id="v1"),
         pytest.param(
+            "memory", version_1, f"4:hugetlb,memory:{POD}", 1024 * MIB, 624 * MIB, id="v1-joint"
+        ),
+        pytest.param(
             f"memory{POD}", version_1, f"4:memory:{POD}\n0::/", 500 * MIB, 100 * MIB, id="v1-host"
         ),
         pytest.param(
@@ -79,6 +82,42 @@ def test_what_the_container_may_still_take(
 
     assert cgroup is not None
     assert cgroup.left_bytes() == left
+
+
+def test_the_limit_of_a_cgroup_around_it_holds_too(tmp_path: Path) -> None:
+    inner = tmp_path / "init" / "agent"
+    inner.mkdir(parents=True)
+    version_2(inner, limit="max")
+    version_2(tmp_path, limit=str(1024 * MIB))
+    (tmp_path / "own").write_text("0::/init/agent\n")
+
+    cgroup = find_cgroup(tmp_path, tmp_path / "own")
+
+    assert cgroup is not None
+    assert cgroup.left_bytes() == 634 * MIB
+
+
+@pytest.mark.parametrize(
+    ("folder", "write", "own", "file"),
+    [
+        pytest.param("", version_2, "0::/", "memory.events", id="v2"),
+        pytest.param("memory", version_1, "4:memory:/", "memory.oom_control", id="v1"),
+    ],
+)
+def test_kills_by_the_kernel_are_counted(
+    tmp_path: Path, folder: str, write: Write, own: str, file: str
+) -> None:
+    directory = tmp_path / folder
+    directory.mkdir(exist_ok=True)
+    write(directory, limit="1000")
+    (tmp_path / "own").write_text(f"{own}\n")
+    cgroup = find_cgroup(tmp_path, tmp_path / "own")
+    assert cgroup is not None
+
+    unknown = cgroup.oom_kills()
+    (directory / file).write_text("oom_kill_disable 0\noom_kill 3\n")
+
+    assert (unknown, cgroup.oom_kills()) == (0, 3)
 
 
 def test_where_no_cgroup_can_be_seen_nothing_is_limited(tmp_path: Path) -> None:

@@ -83,7 +83,9 @@ def test_an_engine_that_cannot_be_adapted_says_why(
     page = PageWriter.create(tmp_path / "rank-0.page")
     page.write({"adapting": False, "reason": "MissingHook: no drafter"})
 
-    assert look(observer) is None
+    seen = asyncio.run(observer.look())
+
+    assert (seen.page, seen.engine_problem) == (None, "MissingHook: no drafter")
     assert "MissingHook: no drafter" in capsys.readouterr().out
 
 
@@ -93,9 +95,10 @@ def test_an_engine_that_has_stopped_adapting_stays_and_says_why_once(
     engine = start_engine(tmp_path)
     engine.write(page_content() | {"adapting": False, "reason": "OSError: disk full"})
 
-    pages = [look(observer) for _ in range(2)]
+    looks = [asyncio.run(observer.look()) for _ in range(2)]
 
-    assert [page is not None and page.adapting for page in pages] == [False, False]
-    assert None not in pages
+    assert [seen.page is not None and seen.page.adapting for seen in looks] == [False, False]
+    assert None not in [seen.page for seen in looks]
+    assert [seen.engine_problem for seen in looks] == ["OSError: disk full"] * 2
     problem = "the engine no longer adapts: OSError: disk full"
     assert capsys.readouterr().out.count(problem) == 1

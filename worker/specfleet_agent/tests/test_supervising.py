@@ -10,6 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from specfleet_agent.instruments import Instruments
+from specfleet_agent.memory import Cgroup, find_cgroup
 from specfleet_agent.supervising import Supervisor
 from specfleet_agent.supervision import MAX_FAILURES, PARKED_SECONDS, Limits
 from specfleet_agent.tests.processes import eventually, is_alive
@@ -24,7 +25,11 @@ class Supervised:
     """A supervisor of a real process whose clock is moved by the test."""
 
     def __init__(
-        self, directory: Path, command: tuple[str, ...], memory: int | None = None
+        self,
+        directory: Path,
+        command: tuple[str, ...],
+        memory: int | None = None,
+        cgroup: Cgroup | None = None,
     ) -> None:
         self.now = 0.0
         self.registry = CollectorRegistry()
@@ -35,7 +40,7 @@ class Supervised:
             Limits(memory, silence_seconds=60.0),
             self.volume,
             Instruments(self.registry),
-            cgroup=None,
+            cgroup=cgroup,
             clock=lambda: self.now,
         )
 
@@ -63,8 +68,10 @@ def supervise(tmp_path: Path) -> Iterator[Supervise]:
     """Return a function that makes supervisors, whose trainers end with the test."""
     made: list[Supervised] = []
 
-    def make(command: tuple[str, ...], memory: int | None = None) -> Supervised:
-        made.append(Supervised(tmp_path, command, memory))
+    def make(
+        command: tuple[str, ...], memory: int | None = None, cgroup: Cgroup | None = None
+    ) -> Supervised:
+        made.append(Supervised(tmp_path, command, memory, cgroup))
         return made[-1]
 
     yield make
@@ -99,6 +106,25 @@ async def test_a_trainer_over_its_memory_is_killed(supervise: Supervise) -> None
 
     assert supervised.restarts("memory") == 1.0
     assert "bytes of memory, allowed are 1" in supervised.supervisor.trainer.reason
+
+
+async def test_a_trainer_that_the_kernel_killed_for_memory_has_not_crashed(
+    supervise: Supervise, tmp_path: Path
+) -> None:
+    (tmp_path / "memory.max").write_text("max")
+    (tmp_path / "memory.events").write_text("oom_kill 4\n")
+    (tmp_path / "own").write_text("0::/\n")
+    supervised = supervise(SLEEPER, cgroup=find_cgroup(tmp_path, tmp_path / "own"))
+    await supervised.watch(now=0.0)
+    assert supervised.process.handle is not None
+    os.kill(supervised.process.handle.pid, signal.SIGKILL)
+    (tmp_path / "memory.events").write_text("oom_kill 5\n")
+    supervised.wait_for_the_end()
+
+    await supervised.watch(now=1.0)
+
+    assert (supervised.restarts("memory"), supervised.restarts("exit")) == (1.0, 0.0)
+    assert "killed by the kernel" in supervised.supervisor.trainer.reason
 
 
 async def test_a_trainer_that_stops_reporting_is_killed(

@@ -59,3 +59,22 @@ async def test_an_engine_of_no_fleet_answers_as_ever(monkeypatch: pytest.MonkeyP
     start, _ = await answer(CloseWhileDraining(application))
 
     assert start["headers"] == [(b"a", b"b")]
+
+
+async def test_a_mark_that_cannot_be_removed_is_ignored(draining: Path) -> None:
+    draining.mkdir()
+
+    start, _ = await answer(CloseWhileDraining(application))
+
+    assert start["headers"] == [(b"a", b"b")]
+
+
+async def test_a_mark_that_cannot_be_looked_for_fails_no_request(
+    draining: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name_too_long = draining.parent / ("x" * 300)
+    monkeypatch.setenv("SPECFLEET_ENGINE_SHM_DIRECTORY", str(name_too_long))
+
+    start, _ = await answer(CloseWhileDraining(application))
+
+    assert start["headers"] == [(b"a", b"b")]

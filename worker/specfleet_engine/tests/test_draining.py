@@ -165,9 +165,23 @@ def test_the_command_ends_well_when_the_time_is_up(tmp_path: Path) -> None:
 
 def test_the_command_does_without_the_engines_directory(tmp_path: Path) -> None:
     with engine(METRICS) as port:
-        done = subprocess.run(command(port, 0.1, tmp_path / "absent"), capture_output=True)
+        done = subprocess.run(command(port, 0.1, tmp_path / "absent"), check=False)
 
     assert done.returncode == 0
+
+
+def test_the_command_waits_though_it_cannot_tell_the_engine(tmp_path: Path) -> None:
+    no_directory = tmp_path / "file"
+    no_directory.touch()
+    with engine(METRICS) as port:
+        done = subprocess.run(
+            command(port, 0.1, no_directory), check=True, capture_output=True, text=True
+        )
+
+    assert done.stdout.splitlines() == [
+        f"specfleet: {no_directory / DRAINING_FILE}: cannot be written: Not a directory",
+        "specfleet: drained: the time of 0.1 s is up",
+    ]
 
 
 def test_the_command_ends_well_at_once_when_it_is_told_to(tmp_path: Path) -> None:

@@ -29,6 +29,19 @@ def test_what_the_api_server_adds_is_not_read() -> None:
     assert (fleet.metadata.namespace, fleet.metadata.name) == ("ns", "tiny")
 
 
+def test_fields_of_a_newer_definition_are_passed_over() -> None:
+    document = fleet_object(spec__newer={"a": 1}, spec__target__newer="b")
+
+    assert fleet_from_object(document) == fleet_from_object(fleet_object())
+
+
+def test_they_do_not_hide_a_mistake() -> None:
+    document = fleet_object(spec__newer={"a": 1}, spec__replicas=-1)
+
+    with pytest.raises(ValueError, match=r"spec\.replicas"):
+        fleet_from_object(document)
+
+
 def test_a_namespace_may_be_longer_than_the_name_of_a_fleet() -> None:
     fleet = fleet_from_object(fleet_object(metadata__namespace=f"1{'n' * 62}"))
 

@@ -19,6 +19,7 @@ from specfleet_common.api.learning import (
 from specfleet_common.api.loading import parse_fleet
 from specfleet_common.api.testing import learning, manifest
 from specfleet_common.codecs.codec import Codec
+from specfleet_common.diloco.rule import Rule
 
 positive = st.floats(min_value=1e-9, max_value=1e9)
 
@@ -36,6 +37,7 @@ def test_the_manifest_says_how_the_fleet_learns() -> None:
             "quorum": {"minimum": 2, "percent": 75},
             "leaseSeconds": 15,
             "maxRoundSeconds": 60,
+            "combine": "TrimmedMean",
             "outer": {"learningRate": "1", "momentum": "0"},
             "codec": "Int8",
         },
@@ -50,6 +52,7 @@ def test_the_manifest_says_how_the_fleet_learns() -> None:
         lease_seconds=15.0,
         max_round_seconds=60.0,
         heartbeat_seconds=1.0,
+        combine="TrimmedMean",
         outer_learning_rate=1.0,
         outer_momentum=0.0,
         codec="Int8",
@@ -57,6 +60,15 @@ def test_the_manifest_says_how_the_fleet_learns() -> None:
         rows_per_step=64,
         publish_every_steps=0,
     )
+
+
+def test_an_aggregator_of_before_is_told_nothing_that_it_does_not_know_unless_it_must() -> None:
+    mean = said(spec__aggregation={"combine": "Mean"}).to_json()
+    trimmed = said(spec__aggregation={"combine": "TrimmedMean"}).to_json()
+
+    assert "combine" not in json.loads(mean)
+    assert json.loads(trimmed)["combine"] == "TrimmedMean"
+    assert parse_settings(mean.encode()).combine is Rule.MEAN
 
 
 def test_depth_weights_decay_unless_they_are_given() -> None:

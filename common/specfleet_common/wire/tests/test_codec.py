@@ -63,6 +63,7 @@ counters = st.builds(
 )
 drafters = st.lists(counters, max_size=2).map(tuple)
 maybe_versions = st.none() | versions
+problems = st.just("") | st.text(max_size=codec.MAX_PROBLEM_LETTERS)
 heartbeats = st.builds(
     Heartbeat,
     worker_id=names,
@@ -75,6 +76,7 @@ heartbeats = st.builds(
     swaps=counts,
     trainer=trainers,
     drafters=drafters,
+    engine_problem=problems,
 )
 codecs = st.sampled_from(Codec)
 orders = st.builds(
@@ -125,6 +127,7 @@ workers = st.builds(
     drafters=drafters,
     refused_deltas=counts,
     refusal=st.text(max_size=9),
+    engine_problem=problems,
 )
 fleets = st.builds(
     FleetState,
@@ -212,6 +215,14 @@ def good_heartbeat() -> pb.HeartbeatRequest:
     )
 
 
+def test_an_engine_that_cannot_be_adapted_has_no_lineage() -> None:
+    message = good_heartbeat()
+    message.ClearField("lineage")
+    message.engine_problem = "OSError: no room"
+
+    assert codec.decode_heartbeat(message).lineage is None
+
+
 def _set(**fields: object) -> Callable[[pb.HeartbeatRequest], None]:
     def change(message: pb.HeartbeatRequest) -> None:
         for name, value in fields.items():
@@ -230,6 +241,9 @@ def _set(**fields: object) -> Callable[[pb.HeartbeatRequest], None]:
         pytest.param(_set(stock_digest="C" * 64), "stock_digest", id="upper-case-digest"),
         pytest.param(_set(observed_digest="new"), "observed_digest", id="unknown-word"),
         pytest.param(lambda m: m.ClearField("lineage"), "dtype: is ''", id="no-lineage"),
+        pytest.param(
+            _set(engine_problem="x" * 1001), "engine_problem: has 1001", id="a-long-problem"
+        ),
         pytest.param(lambda m: m.ClearField("trainer"), "trainer.phase", id="no-trainer"),
         pytest.param(lambda m: m.drafters[0].drafted.append(1), "depths", id="uneven-depths"),
     ],

@@ -117,9 +117,10 @@ class HeartbeatReply(_message.Message):
     def __init__(self, protocol: _Optional[int] = ..., stock_wanted: bool = ..., round: _Optional[int] = ..., base: _Optional[_Union[VersionRef, _Mapping]] = ..., stable: _Optional[_Union[VersionRef, _Mapping]] = ..., orders: _Optional[_Union[TrainingOrders, _Mapping]] = ..., delta_counted: bool = ..., lease_seconds: _Optional[float] = ..., heartbeat_seconds: _Optional[float] = ..., counted_version: _Optional[int] = ...) -> None: ...
 
 class HeartbeatRequest(_message.Message):
-    __slots__ = ["cohort", "drafters", "held", "lineage", "observed_digest", "protocol", "stock_digest", "swaps", "trainer", "trains", "worker_id"]
+    __slots__ = ["cohort", "drafters", "engine_problem", "held", "lineage", "observed_digest", "protocol", "stock_digest", "swaps", "trainer", "trains", "worker_id"]
     COHORT_FIELD_NUMBER: _ClassVar[int]
     DRAFTERS_FIELD_NUMBER: _ClassVar[int]
+    ENGINE_PROBLEM_FIELD_NUMBER: _ClassVar[int]
     HELD_FIELD_NUMBER: _ClassVar[int]
     LINEAGE_FIELD_NUMBER: _ClassVar[int]
     OBSERVED_DIGEST_FIELD_NUMBER: _ClassVar[int]
@@ -131,6 +132,7 @@ class HeartbeatRequest(_message.Message):
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     cohort: str
     drafters: _containers.RepeatedCompositeFieldContainer[DrafterCounters]
+    engine_problem: str
     held: VersionRef
     lineage: Lineage
     observed_digest: str
@@ -140,7 +142,7 @@ class HeartbeatRequest(_message.Message):
     trainer: TrainerStatus
     trains: bool
     worker_id: str
-    def __init__(self, protocol: _Optional[int] = ..., worker_id: _Optional[str] = ..., cohort: _Optional[str] = ..., trains: bool = ..., lineage: _Optional[_Union[Lineage, _Mapping]] = ..., stock_digest: _Optional[str] = ..., held: _Optional[_Union[VersionRef, _Mapping]] = ..., observed_digest: _Optional[str] = ..., swaps: _Optional[int] = ..., trainer: _Optional[_Union[TrainerStatus, _Mapping]] = ..., drafters: _Optional[_Iterable[_Union[DrafterCounters, _Mapping]]] = ...) -> None: ...
+    def __init__(self, protocol: _Optional[int] = ..., worker_id: _Optional[str] = ..., cohort: _Optional[str] = ..., trains: bool = ..., lineage: _Optional[_Union[Lineage, _Mapping]] = ..., stock_digest: _Optional[str] = ..., held: _Optional[_Union[VersionRef, _Mapping]] = ..., observed_digest: _Optional[str] = ..., swaps: _Optional[int] = ..., trainer: _Optional[_Union[TrainerStatus, _Mapping]] = ..., drafters: _Optional[_Iterable[_Union[DrafterCounters, _Mapping]]] = ..., engine_problem: _Optional[str] = ...) -> None: ...
 
 class Lineage(_message.Message):
     __slots__ = ["dtype", "family", "layout", "shapes_digest", "target_digest"]
@@ -271,10 +273,11 @@ class WatchStateRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class WorkerState(_message.Message):
-    __slots__ = ["cohort", "delta_counted", "drafters", "held", "live", "observed_digest", "refusal", "refused_deltas", "swaps", "trainer", "trains", "worker_id"]
+    __slots__ = ["cohort", "delta_counted", "drafters", "engine_problem", "held", "live", "observed_digest", "refusal", "refused_deltas", "swaps", "trainer", "trains", "worker_id"]
     COHORT_FIELD_NUMBER: _ClassVar[int]
     DELTA_COUNTED_FIELD_NUMBER: _ClassVar[int]
     DRAFTERS_FIELD_NUMBER: _ClassVar[int]
+    ENGINE_PROBLEM_FIELD_NUMBER: _ClassVar[int]
     HELD_FIELD_NUMBER: _ClassVar[int]
     LIVE_FIELD_NUMBER: _ClassVar[int]
     OBSERVED_DIGEST_FIELD_NUMBER: _ClassVar[int]
@@ -287,6 +290,7 @@ class WorkerState(_message.Message):
     cohort: str
     delta_counted: bool
     drafters: _containers.RepeatedCompositeFieldContainer[DrafterCounters]
+    engine_problem: str
     held: VersionRef
     live: bool
     observed_digest: str
@@ -296,4 +300,4 @@ class WorkerState(_message.Message):
     trainer: TrainerStatus
     trains: bool
     worker_id: str
-    def __init__(self, worker_id: _Optional[str] = ..., cohort: _Optional[str] = ..., live: bool = ..., trains: bool = ..., observed_digest: _Optional[str] = ..., swaps: _Optional[int] = ..., delta_counted: bool = ..., held: _Optional[_Union[VersionRef, _Mapping]] = ..., trainer: _Optional[_Union[TrainerStatus, _Mapping]] = ..., drafters: _Optional[_Iterable[_Union[DrafterCounters, _Mapping]]] = ..., refused_deltas: _Optional[int] = ..., refusal: _Optional[str] = ...) -> None: ...
+    def __init__(self, worker_id: _Optional[str] = ..., cohort: _Optional[str] = ..., live: bool = ..., trains: bool = ..., observed_digest: _Optional[str] = ..., swaps: _Optional[int] = ..., delta_counted: bool = ..., held: _Optional[_Union[VersionRef, _Mapping]] = ..., trainer: _Optional[_Union[TrainerStatus, _Mapping]] = ..., drafters: _Optional[_Iterable[_Union[DrafterCounters, _Mapping]]] = ..., refused_deltas: _Optional[int] = ..., refusal: _Optional[str] = ..., engine_problem: _Optional[str] = ...) -> None: ...

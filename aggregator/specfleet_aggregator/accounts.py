@@ -1,0 +1,71 @@
+"""What is logged and counted of deltas and rounds."""
+
+from __future__ import annotations
+
+import structlog
+
+from specfleet_aggregator.metrics import AggregatorMetrics
+from specfleet_aggregator.publishing import Base
+from specfleet_aggregator.round import Round
+from specfleet_common.lineage import short
+from specfleet_common.wire.messages import DeltaHeader, DeltaReply
+
+log = structlog.get_logger()
+
+
+def delta(metrics: AggregatorMetrics, header: DeltaHeader, reply: DeltaReply) -> None:
+    """Note what became of a delta that has come whole."""
+    metrics.delta(header.worker_id, reply)
+    log.info(
+        "delta_received",
+        lineage=header.lineage_id,
+        worker=header.worker_id,
+        round=header.round,
+        outcome=reply.outcome.value,
+        reason=reply.reason,
+    )
+
+
+def opened(base: Base) -> None:
+    """Note that a round begins, and what was found damaged on the way to its version."""
+    for damage in base.damage:
+        log.error("version_damaged", reason=damage, used=base.manifest.number)
+    log.info(
+        "round_opened",
+        lineage=base.manifest.lineage.id,
+        number=base.manifest.number,
+        digest=short(base.ref.digest),
+        round=base.taken,
+    )
+
+
+def closed(
+    metrics: AggregatorMetrics,
+    round_: Round,
+    published: Base,
+    *,
+    reason: str,
+    closed_at: float,
+    now: float,
+) -> None:
+    """Note that a round has become a version, and whose deltas had no part in it."""
+    metrics.published(round_seconds=now - round_.opened_at, outer_seconds=now - closed_at)
+    lineage = published.manifest.lineage.id
+    log.info(
+        "round_closed",
+        lineage=lineage,
+        number=round_.number,
+        workers=sorted(round_.deltas),
+        reason=reason,
+        seconds=round(now - round_.opened_at, 3),
+    )
+    for one in published.left_out:
+        metrics.left_out(one.worker_id)
+        log.warning(
+            "delta_left_out",
+            lineage=lineage,
+            worker=one.worker_id,
+            round=round_.number,
+            reason=f"norm is {one.norm:.4g}, expected at most {one.limit:.4g} "
+            "by those of the round",
+        )
