@@ -111,11 +111,12 @@ def test_the_notes_say_what_comes_next_in_commands_that_work(
     notes = install(live)
 
     commands = [line.split() for line in notes.splitlines() if line.startswith("  ")]
-    assert [command[0] for command in commands] == ["kubectl", "helm", "kubectl"]
-    rollout, check, explain = commands
+    assert [command[0] for command in commands] == ["kubectl", "helm", "kubectl", "kubectl"]
+    rollout, check, explain, look = commands
     assert cluster.client.kubectl(*rollout[1:3], "get", rollout[-1])
     assert live.run("get", "hooks", *check[2:])
     assert "KIND:       SpeculatorFleet" in soon(lambda: cluster.client.kubectl(*explain[1:]))
+    assert soon(lambda: cluster.client.kubectl(*look[1:], "--output=name")) == ""
 
 
 def test_an_upgrade_keeps_the_definitions_and_their_fleets(
