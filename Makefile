@@ -99,7 +99,7 @@ test: check libnuma programs ## The checks, the unit tests, the end-to-end tests
 test-unit: programs ## The fast tests only
 	@$(BIN)/python -m pytest -q
 
-e2e: libnuma programs ## Stories in a Kubernetes cluster, made on this machine or by kind (about 15 minutes)
+e2e: libnuma programs ## Stories in a Kubernetes cluster, made on this machine or by kind (about 20 minutes)
 	@$(BIN)/python -m pytest -q -m cluster e2e/kubernetes --durations=40
 
 cluster: libnuma programs ## A Kubernetes cluster on this machine with the images, until Ctrl-C
