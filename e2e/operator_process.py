@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import urllib.error
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from e2e.cluster.control_plane import ControlPlane
+from specfleet_cli.place import free_ports
 
 LEASE_SECONDS = 6.0
 RESYNC_SECONDS = 5.0
@@ -84,7 +84,7 @@ def operator_process(
     resync_seconds: float = RESYNC_SECONDS,
 ) -> Iterator[OperatorProcess]:
     """Run an operator that lives in `namespace` and looks after `watch`, or after everything."""
-    health_port, metrics_port = free_port(), free_port()
+    health_port, metrics_port = free_ports(2)
     prefix = "SPECFLEET_OPERATOR_"
     environment = {
         **{key: value for key, value in os.environ.items() if not key.startswith(prefix)},
@@ -120,11 +120,3 @@ def operator_process(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port

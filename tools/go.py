@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -40,6 +40,34 @@ def is_recent(version: str) -> bool:
     """Say whether a Go of a version such as `go1.26.8` will do."""
     found = re.match(r"go(\d+)\.(\d+)", version)
     return found is not None and (int(found[1]), int(found[2])) >= OLDEST
+
+
+def built_once(wanted: Path, build: Callable[[Path], None]) -> Path:
+    """Return `wanted`, which `build` makes at the path it is given when it is not there yet.
+
+    It appears whole, and of several processes that want it one builds.
+    """
+    if wanted.exists():
+        return wanted
+    folder = wanted.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder / f"{wanted.name}.lock"):
+        if not wanted.exists():
+            with tempfile.TemporaryDirectory(dir=folder) as place:
+                made = Path(place, wanted.name)
+                build(made)
+                made.rename(wanted)
+    return wanted
+
+
+def print_built(what: str, find: Callable[[], Path]) -> int:
+    """Print a path; what is built and installed before goes to standard error."""
+    try:
+        print(find())
+    except subprocess.CalledProcessError as error:
+        print(f"{what}: {' '.join(map(str, error.cmd))} failed", file=sys.stderr)
+        return 1
+    return 0
 
 
 @contextmanager

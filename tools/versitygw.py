@@ -8,49 +8,37 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from tools.go import cache, go, locked
+from tools.go import built_once, cache, go, print_built
 
 VERSION = "v1.8.0"
 MODULE = f"github.com/versity/versitygw/cmd/versitygw@{VERSION}"
 
 
 def main() -> int:
-    """Print the path; what is built and installed goes to standard error."""
-    try:
-        print(binary(cache(os.environ), os.environ))
-    except subprocess.CalledProcessError as error:
-        print(f"versitygw: {' '.join(map(str, error.cmd))} failed", file=sys.stderr)
-        return 1
-    return 0
+    """Print the path."""
+    return print_built("versitygw", lambda: binary(cache(os.environ), os.environ))
 
 
 def binary(folder: Path, environment: Mapping[str, str]) -> Path:
     """Return the path of the built program."""
-    program = folder / f"versitygw-{VERSION}"
-    if program.exists():
-        return program
-    folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder / "versitygw.lock"):
-        if not program.exists():
-            _build(program, go(folder, environment), environment)
-    return program
 
-
-def _build(program: Path, compiler: Path, environment: Mapping[str, str]) -> None:
-    print(f"versitygw: building {MODULE} with {compiler}, which takes minutes", file=sys.stderr)
-    with tempfile.TemporaryDirectory(dir=program.parent) as place:
-        settings = {"GOBIN": place, "CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false"}
+    def build(program: Path) -> None:
+        compiler = go(folder, environment)
+        print(f"versitygw: building {MODULE} with {compiler}, which takes minutes", file=sys.stderr)
+        # Go gives what it installs the name of its package.
+        settings = {"GOBIN": str(program.parent), "CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false"}
         subprocess.run(
             [compiler, "install", "-trimpath", "-ldflags=-s -w", MODULE],
             env={**environment, **settings},
             stdout=sys.stderr,
             check=True,
         )
-        Path(place, "versitygw").rename(program)
+        (program.parent / "versitygw").rename(program)
+
+    return built_once(folder / f"versitygw-{VERSION}", build)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ MODELS = ROOT / "examples"
 """A folder of this machine that the cluster's node has at the same path."""
 
 _KIND = "specfleet-e2e"
+_PRODUCTION_BASE = "python:3.11-slim-bookworm"
 
 
 class Kind(StrEnum):
@@ -117,24 +118,20 @@ def _kind(directory: Path) -> Iterator[Cluster]:
     file.write_text(configuration)
     run("kind", "create", "cluster", *named, "--config", file, "--kubeconfig", kubeconfig)
     try:
+        server = versitygw(cache(os.environ), os.environ)
+        contexts = {
+            S3_IMAGE: images.static_program(directory / "s3", server, base=_PRODUCTION_BASE),
+            images.product(images.OTHER_OPERATOR): images.other_operator(
+                directory / images.OTHER_OPERATOR
+            ),
+        }
         for name in PRODUCT:
             dockerfile = ROOT / "images" / name / "Dockerfile"
             run("docker", "build", "--tag", images.product(name), "--file", dockerfile, ROOT)
-            run("kind", "load", "docker-image", *named, images.product(name))
-        context = directory / "s3"
-        context.mkdir()
-        shutil.copy2(versitygw(cache(os.environ), os.environ), context / "program")
-        (context / "Dockerfile").write_text(
-            "FROM docker.io/library/python:3.11-slim-bookworm\n"
-            'COPY program /program\nENTRYPOINT ["/program"]\n'
-        )
-        run("docker", "build", "--tag", S3_IMAGE, context)
-        other = directory / images.OTHER_OPERATOR
-        other.mkdir()
-        (other / "Dockerfile").write_text(images.other_operator())
-        run("docker", "build", "--tag", images.product(images.OTHER_OPERATOR), other)
-        for name in (S3_IMAGE, images.product(images.OTHER_OPERATOR)):
-            run("kind", "load", "docker-image", *named, name)
+        for image, context in contexts.items():
+            run("docker", "build", "--tag", image, context)
+        for image in (*contexts, *map(images.product, PRODUCT)):
+            run("kind", "load", "docker-image", *named, image)
         yield Cluster(Kind.KIND, Client(binaries(), kubeconfig), images.product)
     finally:
         run("kind", "delete", "cluster", *named)

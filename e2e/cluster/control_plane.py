@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import secrets
 import shutil
-import socket
 import ssl
 import urllib.error
 import urllib.request
@@ -25,6 +24,7 @@ from cryptography.x509.oid import NameOID
 
 from e2e.cluster.client import Client
 from e2e.cluster.processes import Programs, running_programs
+from specfleet_cli.place import free_ports
 
 LOOPBACK = "127.0.0.1"
 SERVICE_RANGE = "10.96.0.0/16"
@@ -38,6 +38,7 @@ class ControlPlane:
     """A running API server; `kubeconfig` is an administrator's."""
 
     url: str
+    etcd_url: str
     kubeconfig: Path
     directory: Path
     binaries: Path
@@ -64,15 +65,16 @@ def control_plane(
     *,
     address: str = LOOPBACK,
     environment: Mapping[str, str],
-    port: int = 0,
 ) -> Iterator[ControlPlane]:
     """Run etcd and an API server that listens on `address` alone; empties `directory`."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     with running_programs(directory, environment) as programs:
-        api_port = port or _free_port(address)
+        (api_port,) = free_ports(1, address)
+        etcd_port, peer_port = free_ports(2)
         plane = ControlPlane(
             url=f"https://{address}:{api_port}",
+            etcd_url=f"http://{LOOPBACK}:{etcd_port}",
             kubeconfig=directory / "kubeconfig",
             directory=directory,
             binaries=binaries,
@@ -81,7 +83,7 @@ def control_plane(
             programs=programs,
         )
         _write_credentials(plane)
-        _start_etcd(plane)
+        _start_etcd(plane, peer_url=f"http://{LOOPBACK}:{peer_port}")
         _start_api_server(plane)
         plane.kubeconfig.write_text(_kubeconfig(plane))
         yield plane
@@ -134,19 +136,19 @@ def _pem(key: rsa.RSAPrivateKey) -> bytes:
     )
 
 
-def _start_etcd(plane: ControlPlane) -> None:
-    client, peer = f"http://{LOOPBACK}:{_free_port()}", f"http://{LOOPBACK}:{_free_port()}"
-    (plane.directory / "etcd.url").write_text(client)
+def _start_etcd(plane: ControlPlane, *, peer_url: str) -> None:
     # What is lost with the machine is only a test's.
     flags = ["--unsafe-no-fsync", "--log-level", "warn"]
     addresses = [
-        *("--listen-client-urls", client, "--advertise-client-urls", client),
-        *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),
-        *("--initial-cluster", f"default={peer}"),
+        *("--listen-client-urls", plane.etcd_url, "--advertise-client-urls", plane.etcd_url),
+        *("--listen-peer-urls", peer_url, "--initial-advertise-peer-urls", peer_url),
+        *("--initial-cluster", f"default={peer_url}"),
     ]
     data = plane.directory / "etcd"
     plane.programs.start("etcd", [plane.binaries / "etcd", "--data-dir", data, *flags, *addresses])
-    plane.programs.wait_until("etcd", lambda: _answers(f"{client}/health"), seconds=_START_SECONDS)
+    plane.programs.wait_until(
+        "etcd", lambda: _answers(f"{plane.etcd_url}/health"), seconds=_START_SECONDS
+    )
 
 
 def _start_api_server(plane: ControlPlane) -> None:
@@ -154,7 +156,7 @@ def _start_api_server(plane: ControlPlane) -> None:
     address, _, port = plane.url.removeprefix("https://").rpartition(":")
     command: list[str | Path] = [
         plane.binaries / "kube-apiserver",
-        *("--etcd-servers", (plane.directory / "etcd.url").read_text()),
+        *("--etcd-servers", plane.etcd_url),
         *("--cert-dir", pki, "--bind-address", address, "--advertise-address", address),
         *("--secure-port", port, "--token-auth-file", pki / "tokens.csv"),
         *("--service-account-issuer", ISSUER, "--service-account-key-file", pki / "sa.pub"),
@@ -204,10 +206,3 @@ def _answers(url: str, *, token: str | None = None, certificate: Path | None = N
             return bool(answer.status == 200)
     except (urllib.error.URLError, OSError):
         return False
-
-
-def _free_port(address: str = LOOPBACK) -> int:
-    with socket.socket() as free:
-        free.bind((address, 0))
-        port: int = free.getsockname()[1]
-        return port

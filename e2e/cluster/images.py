@@ -29,7 +29,6 @@ RENDERED = "_SECONDS_TO_END"
 
 _SUITE = "bookworm"
 _DEBIAN = ("python3", "python3-pip", "ca-certificates", "libnuma1")
-_MIRROR = "http://deb.debian.org/debian"
 # What differs from the base of production: packages are mounted, and pip is Debian's, whose
 # setuptools would stand before the mounted one.
 _BASE_FILE = f"""\
@@ -102,35 +101,42 @@ def build_product(images: Builder, name: str) -> None:
     )
 
 
-def other_operator() -> str:
-    """Return a Dockerfile of an operator that renders pods otherwise, as a later version may."""
+def build_other_operator(images: Builder) -> None:
+    """Build an operator that renders pods otherwise, as a later version may."""
+    context = other_operator(images.folder / OTHER_OPERATOR)
+    images.build(product(OTHER_OPERATOR), context)
+
+
+def build_program(images: Builder, name: str, program: Path, *, base: str = "scratch") -> None:
+    """Build an image whose one process is a static program, at /program."""
+    context = static_program(images.folder / f"program-{program.name}", program, base=base)
+    images.build(name, context)
+
+
+def other_operator(context: Path) -> Path:
+    """Fill a folder with what `build_other_operator` builds from, and return it."""
+    context.mkdir(exist_ok=True)
     file = "/opt/specfleet/site/specfleet_operator/rendering/engine_pod.py"
-    return f"""\
+    (context / "Dockerfile").write_text(
+        f"""\
 FROM {product("operator")}
 USER 0
 RUN grep -q "^{RENDERED} = 30$" {file} && sed -i "s/^{RENDERED} = 30$/{RENDERED} = 31/" {file} \\
     && python3 -m compileall -q -f --invalidation-mode unchecked-hash {file}
 USER 10001:10001
 """
+    )
+    return context
 
 
-def build_other_operator(images: Builder) -> None:
-    """Build the operator of `other_operator`."""
-    context = images.folder / OTHER_OPERATOR
-    context.mkdir(exist_ok=True)
-    (context / "Dockerfile").write_text(other_operator())
-    images.build(product(OTHER_OPERATOR), context)
-
-
-def build_program(images: Builder, name: str, program: Path, *, base: str = "scratch") -> None:
-    """Build an image whose one process is a static program, at /program."""
-    context = images.folder / f"program-{program.name}"
+def static_program(context: Path, program: Path, *, base: str) -> Path:
+    """Fill a folder with what `build_program` builds from, and return it."""
     context.mkdir(exist_ok=True)
     shutil.copy2(program, context / "program")
     (context / "Dockerfile").write_text(
         f'FROM {base}\nCOPY program /program\nENTRYPOINT ["/program"]\n'
     )
-    images.build(name, context)
+    return context
 
 
 def build_pause(images: Builder, binaries: Path) -> None:
@@ -142,7 +148,7 @@ def _bootstrap(archive: Path) -> None:
     folder = archive.with_suffix(".building")
     shutil.rmtree(folder, ignore_errors=True)
     command = ["debootstrap", "--variant=minbase", f"--include={','.join(_DEBIAN)}"]
-    subprocess.run([*command, _SUITE, folder, _mirror()], stdout=subprocess.DEVNULL, check=True)
+    subprocess.run([*command, _SUITE, folder, *_mirror()], stdout=subprocess.DEVNULL, check=True)
     shutil.rmtree(folder / "var" / "cache" / "apt", ignore_errors=True)
     shutil.rmtree(folder / "var" / "lib" / "apt" / "lists", ignore_errors=True)
     partial = archive.with_suffix(".partial")
@@ -151,8 +157,8 @@ def _bootstrap(archive: Path) -> None:
     shutil.rmtree(folder)
 
 
-def _mirror() -> str:
-    """Return the mirror that this machine's own apt uses."""
+def _mirror() -> list[str]:
+    """Return the mirror that this machine's own apt uses; none leaves debootstrap its own."""
     listed = [Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("*")]
     for file in listed:
         text = file.read_text() if file.exists() else ""
@@ -161,5 +167,5 @@ def _mirror() -> str:
                 r"(?:deb\s+(?:\[[^]]*\]\s+)?|URIs:\s*)(https?://\S+/debian)/?(?:\s|$)", line
             )
             if found is not None:
-                return found[1]
-    return _MIRROR
+                return [found[1]]
+    return []

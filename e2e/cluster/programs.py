@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
 from pathlib import Path
+
+from tools.cluster.programs import programs
+from tools.go import cache
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def binaries() -> Path:
     """Return the directory of kubectl, helm, kube-apiserver and the others."""
-    built = subprocess.run(
-        [sys.executable, "-m", "tools.cluster.programs"],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    return Path(built.stdout.strip())
+    return programs(cache(os.environ), os.environ)

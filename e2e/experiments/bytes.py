@@ -7,7 +7,6 @@ requests, on the same seeds with every codec; versions are walked over documents
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from itertools import pairwise
 from statistics import fmean
 from typing import Any
@@ -17,17 +16,16 @@ from rich.console import Console
 from e2e.experiments.federating import Plan, Recipe, patch_bytes
 from e2e.experiments.offline import (
     Run,
+    conclude,
     material,
     mean_gain,
-    mean_lengths,
     parse,
     plan_of,
     run_all,
-    show_table,
+    what_ran,
 )
 from e2e.report.figures import by_number
 from e2e.report.page import Section, Table, render
-from e2e.report.writing import write_report
 from specfleet_common.codecs.codec import Codec
 from specfleet_common.tensors import decode, encode
 
@@ -52,17 +50,12 @@ def main() -> int:
     num_weights = sum(array.size for array in given.stock.values())
     up = up_figures(runs, num_weights)
     down = down_figures(runs[Codec.FLOAT32.value])
-    content: dict[str, Any] = {
-        "plan": asdict(plan),
-        "seeds": options.seeds,
+    content = what_ran(options, plan, runs) | {
         "weights": num_weights,
         "codecs": up,
         "versions": down,
-        "lengths": {name: mean_lengths(some) for name, some in runs.items()},
     }
-    data, page = write_report(options.out, content, rendered(content, plan))
-    show_table(console, COLUMNS, up_rows(up))
-    console.print(f"{data}, {page}")
+    conclude(console, options, content, rendered(content, plan), COLUMNS, up_rows(up))
     return 0
 
 

@@ -9,7 +9,6 @@ every choice; versions are walked over documents never trained on.
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
@@ -18,17 +17,16 @@ from rich.console import Console
 from e2e.experiments.federating import Plan, Recipe
 from e2e.experiments.offline import (
     Run,
+    conclude,
     material,
     mean_gain,
-    mean_lengths,
     parse,
     plan_of,
     run_all,
-    show_table,
+    what_ran,
 )
 from e2e.report.figures import by_number
 from e2e.report.page import Section, Table, render
-from e2e.report.writing import write_report
 from specfleet_trainer.restricted import Sampling
 
 BASE = "stopped gradient, fixed weights, whole vocabulary"
@@ -49,15 +47,9 @@ def main() -> int:
     given, plan = material(options, console), plan_of(options)
     runs = run_all(RECIPES, options, plan, given, console)
 
-    content: dict[str, Any] = {
-        "plan": asdict(plan),
-        "seeds": options.seeds,
-        "choices": figures(runs),
-        "lengths": {name: mean_lengths(some) for name, some in runs.items()},
-    }
-    data, page = write_report(options.out, content, rendered(content, plan))
-    show_table(console, COLUMNS, rows(content["choices"]))
-    console.print(f"{data}, {page}")
+    content = what_ran(options, plan, runs) | {"choices": figures(runs)}
+    page = rendered(content, plan)
+    conclude(console, options, content, page, COLUMNS, rows(content["choices"]))
     return 0
 
 

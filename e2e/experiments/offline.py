@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table as Grid
@@ -14,6 +15,7 @@ from rich.table import Table as Grid
 from e2e.engines import MODEL, ROOT
 from e2e.experiments.captures import HELD_OUT, SENT, hindi
 from e2e.experiments.federating import Plan, Recipe, Round, federate
+from e2e.report.writing import write_report
 from e2e.walking import acceptance_length, head_of
 from specfleet_common.api.learning import depth_weights
 from specfleet_common.api.loading import load_fleet
@@ -159,12 +161,30 @@ def _run(
     return Run(seed, tuple(rounds), tuple(lengths))
 
 
-def show_table(console: Console, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Show a table in the terminal."""
+def what_ran(options: Options, plan: Plan, runs: Mapping[str, list[Run]]) -> dict[str, Any]:
+    """Return what every report says of its federations."""
+    return {
+        "plan": asdict(plan),
+        "seeds": options.seeds,
+        "lengths": {name: mean_lengths(some) for name, some in runs.items()},
+    }
+
+
+def conclude(
+    console: Console,
+    options: Options,
+    content: dict[str, Any],
+    page: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+) -> None:
+    """Write the report, show its table in the terminal, and say where the report is."""
+    data, html = write_report(options.out, content, page)
     grid = Grid(*columns)
     for row in rows:
         grid.add_row(*row)
     console.print(grid)
+    console.print(f"{data}, {html}")
 
 
 def mean_lengths(runs: Sequence[Run]) -> dict[int, float]:

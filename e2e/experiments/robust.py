@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
 from statistics import fmean, median
 from typing import Any
 
@@ -19,17 +18,16 @@ from e2e.experiments.federating import Plan, Recipe
 from e2e.experiments.misbehaving import Fault
 from e2e.experiments.offline import (
     Run,
+    conclude,
     material,
     mean_gain,
-    mean_lengths,
     parse,
     plan_of,
     run_all,
-    show_table,
+    what_ran,
 )
 from e2e.report.figures import by_number
 from e2e.report.page import Section, Table, render
-from e2e.report.writing import write_report
 from specfleet_common.diloco.rule import Rule
 
 NUM_WORKERS = 3
@@ -66,15 +64,9 @@ def main() -> int:
     given, plan = material(options, console, num_workers=NUM_WORKERS), plan_of(options)
     runs = run_all(RECIPES, options, plan, given, console)
 
-    content: dict[str, Any] = {
-        "plan": asdict(plan),
-        "seeds": options.seeds,
-        "federations": figures(runs),
-        "lengths": {name: mean_lengths(some) for name, some in runs.items()},
-    }
-    data, page = write_report(options.out, content, rendered(content, plan))
-    show_table(console, COLUMNS, rows(content["federations"]))
-    console.print(f"{data}, {page}")
+    content = what_ran(options, plan, runs) | {"federations": figures(runs)}
+    page = rendered(content, plan)
+    conclude(console, options, content, page, COLUMNS, rows(content["federations"]))
     return 0
 
 

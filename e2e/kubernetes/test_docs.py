@@ -97,7 +97,7 @@ def substitutions(cluster: Cluster) -> dict[str, str]:
     """Return what is called differently here."""
     return {
         "specfleet-engine-cpu:0.1.0.dev0": cluster.image("engine-cpu"),
-        "ghcr.io/versity/versitygw:v1.8.0": cluster.image("s3"),
+        "versity/versitygw:v1.8.0": cluster.image("s3"),
         "charts/specfleet ": f"charts/specfleet --values {VALUES} ",
     }
 

@@ -112,12 +112,12 @@ def make_directories(plan: FleetPlan) -> None:
         worker.state_directory.mkdir()
 
 
-def free_ports(number: int) -> list[int]:
-    """Return different ports of this machine that are free now."""
+def free_ports(number: int, address: str = "127.0.0.1") -> list[int]:
+    """Return different ports of one of this machine's addresses that are free now."""
     with ExitStack() as sockets:
         found = [sockets.enter_context(socket.socket()) for _ in range(number)]
         for one in found:
-            one.bind(("127.0.0.1", 0))
+            one.bind((address, 0))
         return [one.getsockname()[1] for one in found]
 
 

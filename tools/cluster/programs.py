@@ -12,13 +12,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.go import cache, go, locked
+from tools.go import built_once, cache, go, print_built
 
 HERE = Path(__file__).resolve().parent
 KUBERNETES = "v1.36.3"
@@ -70,29 +69,18 @@ PROGRAMS = (
 
 
 def main() -> int:
-    """Print the directory; what is built and installed goes to standard error."""
-    try:
-        print(programs(cache(os.environ), os.environ))
-    except subprocess.CalledProcessError as error:
-        print(f"cluster: {' '.join(map(str, error.cmd))} failed", file=sys.stderr)
-        return 1
-    return 0
+    """Print the directory."""
+    return print_built("cluster", lambda: programs(cache(os.environ), os.environ))
 
 
 def programs(folder: Path, environment: Mapping[str, str]) -> Path:
     """Return the directory that holds every program under every name."""
-    built = folder / f"cluster-{digest(HERE)}"
-    if built.exists():
-        return built
-    folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder / "cluster.lock"):
-        if not built.exists():
-            with tempfile.TemporaryDirectory(dir=folder) as place:
-                directory = Path(place, "programs")
-                directory.mkdir()
-                _build(directory, go(folder, environment), environment)
-                directory.rename(built)
-    return built
+
+    def build(directory: Path) -> None:
+        directory.mkdir()
+        _build(directory, go(folder, environment), environment)
+
+    return built_once(folder / f"cluster-{digest(HERE)}", build)
 
 
 def digest(sources: Path) -> str:

@@ -9,10 +9,11 @@ import pytest
 
 from specfleet_cli.plan import Kind
 from specfleet_cli.supervising import Phase, ProcessState
-from specfleet_cli.tests.fleets import fleet_state, planned, version, worker_state
+from specfleet_cli.tests.fleets import planned
 from specfleet_cli.view import COLUMNS, View, changes, headline, replaces, row
 from specfleet_common.lineage import Lineage
 from specfleet_common.wire.messages import FleetState
+from specfleet_common.wire.testing import fleet_state, version, worker_state
 
 STARTING = ProcessState("engine-main-0", Kind.ENGINE, Phase.STARTING, pid=7, starts=1, since=10.0)
 LINEAGE = Lineage("t" * 64, "mtp", "mimo", "bfloat16", "s" * 64)

@@ -5,13 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from specfleet_common.wire.messages import (
-    DrafterCounters,
-    FleetState,
-    TrainerStatus,
-    VersionRef,
-    WorkerState,
-)
+from specfleet_common.wire.messages import FleetState, WorkerState
+from specfleet_common.wire.testing import fleet_state, worker_state
 from specfleet_operator.naming import API_VERSION, ENGINE, KIND
 from specfleet_operator.observed import AggregatorView, Images, OperatorFacts, Trust
 from specfleet_operator.pods import Pod
@@ -104,54 +99,14 @@ def pod(name: str, **changes: Any) -> Pod:
     return Pod(**{**fields, **changes})
 
 
-def version(number: int) -> VersionRef:
-    """Return a version whose digest starts with its number."""
-    return VersionRef(number=number, digest=f"{number:08d}{'f' * 56}", size_bytes=10)
-
-
 def worker(worker_id: str, **changes: Any) -> WorkerState:
     """Return a live worker that trains."""
-    fields: dict[str, Any] = {
-        "worker_id": worker_id,
-        "cohort": "main",
-        "live": True,
-        "trains": True,
-        "observed_digest": "stock",
-        "swaps": 0,
-        "delta_counted": False,
-        "held": None,
-        "trainer": trainer("training"),
-        "drafters": (DrafterCounters("stock", 10, (10, 10), (5, 5), 20, 1.0),),
-        "refused_deltas": 0,
-        "refusal": "",
-    }
-    return WorkerState(**{**fields, **changes})
-
-
-def trainer(phase: str) -> TrainerStatus:
-    """Return what a trainer in this phase reports."""
-    return TrainerStatus(phase, 5, 65, 5000, 420.4, (2.5, 3.25))
+    return worker_state(worker_id=worker_id, **changes)
 
 
 def state(*workers: WorkerState, **changes: Any) -> FleetState:
-    """Return what the aggregator tells of one lineage."""
-    fields: dict[str, Any] = {
-        "fleet": "demo",
-        "lineage": None,
-        "round": 3,
-        "base": version(3),
-        "stable": version(0),
-        "deltas": 0,
-        "quorum": 1,
-        "reason": "",
-        "live_workers": len(workers),
-        "training_workers": len(workers),
-        "round_seconds": 1.0,
-        "store_error": "",
-        "workers": workers,
-        "settings_generation": 1,
-    }
-    return FleetState(**{**fields, **changes})
+    """Return what the aggregator of the fleet tells, with the settings of its first generation."""
+    return fleet_state(*workers, **{"fleet": "demo", "settings_generation": 1, **changes})
 
 
 def view(*states: FleetState) -> AggregatorView:

@@ -19,6 +19,7 @@ from specfleet_operator.certificates import Material, material, new_key
 from specfleet_operator.store import FleetKey
 from specfleet_operator.testing import FakeCluster
 from specfleet_operator.tests.aggregator_states import state, worker
+from specfleet_operator.tests.waiting import until
 from specfleet_operator.tokens import Tokens
 
 KEY = FleetKey("ns", "f")
@@ -90,9 +91,7 @@ class Scene:
         self.aggregators.follow(KEY, address)
 
     async def until(self, holds: Callable[[], object]) -> None:
-        async with asyncio.timeout(30.0):
-            while not holds():  # noqa: ASYNC110 - what comes over the wire sets no event
-                await asyncio.sleep(0.02)
+        await until(holds, seconds=30.0)
 
     def is_reachable(self) -> bool:
         view = self.aggregators.view(KEY)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from specfleet_common.wire.testing import trainer
 from specfleet_operator.aggregation import Aggregation, aggregation
 from specfleet_operator.cohorts import Cohort
 from specfleet_operator.conditions import (
@@ -23,7 +24,7 @@ from specfleet_operator.conditions import (
 from specfleet_operator.observed import AggregatorView
 from specfleet_operator.pods import Pod, Trouble
 from specfleet_operator.reading import Problem
-from specfleet_operator.tests.building import NOW, silent, state, trainer, view, worker
+from specfleet_operator.tests.building import NOW, silent, state, view, worker
 from specfleet_operator.tests.building import pod as any_pod
 
 NO_GPU = Trouble("Unschedulable", "0/1 nodes are available: 1 Insufficient nvidia.com/gpu")

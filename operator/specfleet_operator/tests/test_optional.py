@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -14,6 +14,7 @@ from specfleet_operator.optional import OptionalChildren
 from specfleet_operator.store import FleetKey, Store
 from specfleet_operator.testing import FakeCluster
 from specfleet_operator.tests.clocks import Clock
+from specfleet_operator.tests.waiting import until
 
 FLEET = FleetKey("ns", "f")
 (POD_MONITOR,) = OPTIONAL_CHILDREN
@@ -38,11 +39,6 @@ class Scene:
         await self.cluster.create(
             {"apiVersion": POD_MONITOR.api_version, "kind": "PodMonitor", "metadata": metadata}
         )
-
-    async def until(self, holds: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10.0):
-            while not holds():  # noqa: ASYNC110 - what a task has done is seen
-                await asyncio.sleep(0.01)
 
     def _informers(self, kind: Kind) -> list[Informer]:
         return [
@@ -75,7 +71,7 @@ async def test_a_kind_that_is_defined_later_is_followed_from_then_on(scene: Scen
 
     scene.define(POD_MONITOR)
 
-    await scene.until(lambda: scene.num_changes == 1)
+    await until(lambda: scene.num_changes == 1)
     assert scene.optional.names() == {"PodMonitor"}
     assert len(scene.store.of_fleet(FLEET)) == 1
 
@@ -83,10 +79,10 @@ async def test_a_kind_that_is_defined_later_is_followed_from_then_on(scene: Scen
 async def test_of_a_kind_that_is_defined_no_more_nothing_is_left_to_delete(scene: Scene) -> None:
     await scene.create()
     scene.define(POD_MONITOR)
-    await scene.until(lambda: scene.num_changes == 1)
+    await until(lambda: scene.num_changes == 1)
 
     scene.define()
 
-    await scene.until(lambda: scene.num_changes == 2)
+    await until(lambda: scene.num_changes == 2)
     assert scene.optional.names() == frozenset()
     assert scene.store.of_fleet(FLEET) == ()

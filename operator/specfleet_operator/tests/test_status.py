@@ -6,11 +6,12 @@ from typing import Any
 
 from specfleet_common.lineage import Lineage
 from specfleet_common.wire.messages import DrafterCounters
+from specfleet_common.wire.testing import version
 from specfleet_operator.aggregation import aggregation
 from specfleet_operator.conditions import Verdict
 from specfleet_operator.observed import AggregatorView
 from specfleet_operator.status import LONGEST_MESSAGE, carried_over, status, transitions
-from specfleet_operator.tests.building import NOW, silent, state, version, view, worker
+from specfleet_operator.tests.building import NOW, silent, state, view, worker
 
 READY = Verdict("True", "AsSpecified", "The engine is ready and as the spec says.")
 STORE = Verdict("False", "StoreUnreachable", "The store takes no new version: 403.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from specfleet_operator.api import Conflict, Unreachable
 from specfleet_operator.store import FleetKey
 from specfleet_operator.telemetry import Instruments
+from specfleet_operator.tests.waiting import until
 from specfleet_operator.working import Work
 
 A, B = FleetKey("ns", "a"), FleetKey("ns", "b")
@@ -44,11 +45,6 @@ class Passes:
     async def _tell(self, fleet: FleetKey, error: Exception) -> None:
         self.told.append((fleet, str(error)))
 
-    async def until(self, holds: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10.0):
-            while not holds():  # noqa: ASYNC110 - a pass is over when it is seen to be
-                await asyncio.sleep(0.01)
-
 
 @pytest.fixture
 async def passes() -> AsyncIterator[Passes]:
@@ -64,20 +60,20 @@ async def test_nothing_begins_before_the_start(passes: Passes) -> None:
 
     passes.work.start()
 
-    await passes.until(lambda: passes.begun == [A])
+    await until(lambda: passes.begun == [A])
 
 
 async def test_many_changes_during_a_pass_make_one_more(passes: Passes) -> None:
     passes.work.start()
     passes.gate.clear()
     passes.work.mark([A])
-    await passes.until(lambda: passes.begun == [A])
+    await until(lambda: passes.begun == [A])
 
     for _ in range(20):
         passes.work.mark([A])
     passes.gate.set()
 
-    await passes.until(lambda: passes.begun == [A, A])
+    await until(lambda: passes.begun == [A, A])
     await asyncio.sleep(0.2)
     assert passes.begun == [A, A]
 
@@ -89,7 +85,7 @@ async def test_a_fleet_that_takes_long_does_not_hold_up_another(passes: Passes) 
     passes.work.mark([A])
     passes.work.mark([B])
 
-    await passes.until(lambda: set(passes.begun) == {A, B})
+    await until(lambda: set(passes.begun) == {A, B})
 
 
 async def test_a_pass_that_fails_is_told_and_made_again(passes: Passes) -> None:
@@ -98,7 +94,7 @@ async def test_a_pass_that_fails_is_told_and_made_again(passes: Passes) -> None:
 
     passes.work.mark([A])
 
-    await passes.until(lambda: passes.begun == [A, A, A])
+    await until(lambda: passes.begun == [A, A, A])
     assert passes.told == [(A, "a bug"), (A, "a bug")]
     failures = passes.registry.get_sample_value(
         "specfleet_operator_reconcile_failures_total", {"reason": "RuntimeError"}
@@ -112,7 +108,7 @@ async def test_an_api_server_that_is_away_is_not_told_to_it(passes: Passes) -> N
 
     passes.work.mark([A])
 
-    await passes.until(lambda: passes.begun == [A, A])
+    await until(lambda: passes.begun == [A, A])
     assert passes.told == []
 
 
@@ -120,7 +116,7 @@ async def test_changes_do_not_shorten_the_pause_after_failures(passes: Passes) -
     passes.errors = [Unreachable("away") for _ in range(10)]
     passes.work.start()
     passes.work.mark([A])
-    await passes.until(lambda: len(passes.begun) == 3)
+    await until(lambda: len(passes.begun) == 3)
 
     for _ in range(5):
         passes.work.mark([A])
@@ -135,7 +131,7 @@ async def test_a_conflict_is_no_failure_and_looked_at_again_soon(passes: Passes)
 
     passes.work.mark([A])
 
-    await passes.until(lambda: passes.begun == [A, A])
+    await until(lambda: passes.begun == [A, A])
     name = "specfleet_operator_reconcile_failures_total"
     assert passes.registry.get_sample_value(name, {"reason": "Conflict"}) is None
 
@@ -157,14 +153,14 @@ async def test_a_pass_may_ask_for_the_next_one(passes: Passes) -> None:
 
     passes.work.mark([A])
 
-    await passes.until(lambda: len(passes.begun) >= 3)
+    await until(lambda: len(passes.begun) >= 3)
 
 
 async def test_a_fleet_that_is_forgotten_is_not_worked_on_again(passes: Passes) -> None:
     passes.again = 0.05
     passes.work.start()
     passes.work.mark([A])
-    await passes.until(lambda: passes.begun == [A])
+    await until(lambda: passes.begun == [A])
 
     passes.work.forget(A)
 
