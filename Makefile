@@ -21,7 +21,8 @@ export VLLM_NO_USAGE_STATS := 1
 export DO_NOT_TRACK := 1
 
 .PHONY: help env libnuma programs lock generate format check test e2e test-unit smoke demo bench model clean \
-	experiment-cost experiment-elastic experiment-shift experiment-learning experiment-bytes experiment-robust gate-study
+	experiment-cost experiment-elastic experiment-shift experiment-learning experiment-bytes experiment-robust gate-study \
+	audit-greedy audit-sampling audit-scale
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -108,7 +109,7 @@ cluster: libnuma programs ## A Kubernetes cluster on this machine with the image
 smoke: libnuma ## Train and serve one drafter end to end on this machine, with a real vLLM
 	@$(BIN)/python -m e2e.smoke --engines $(ENGINES)
 
-demo: libnuma ## The main job: a fleet learns Hindi, is compared with its stock drafter, and reports (15 minutes)
+demo: libnuma ## The main job: a fleet learns Hindi, is compared with its stock drafter, judges candidates, and reports (20 minutes)
 	@$(BIN)/python -m e2e.demo --train-engines $(ENGINES)
 
 experiment-cost: libnuma ## What capturing and training cost, and what serving the result gains, side by side
@@ -131,6 +132,15 @@ experiment-robust: libnuma ## What one bad worker of three costs, by the rule th
 
 gate-study: env ## How often the promotion gate is wrong and how soon it is right, in simulation
 	@$(BIN)/python -m e2e.gate_study --out out/gate-study
+
+audit-greedy: libnuma ## Outputs with and without speculation and across swaps, token by token
+	@$(BIN)/python -m e2e.audits.greedy
+
+audit-sampling: libnuma ## Sampled outputs against the target's own distribution
+	@$(BIN)/python -m e2e.audits.sampling --mended
+
+audit-scale: env ## An aggregator with 200 agents: heartbeats, memory, file descriptors
+	@$(BIN)/python -m e2e.audits.scale
 
 bench: libnuma ## Speed of the training step, cost of capture, time of swaps and transfers, memory
 	@$(BIN)/python -m e2e.bench

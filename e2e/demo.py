@@ -1,4 +1,4 @@
-"""The main job as one command: a fleet learns from Hindi traffic, and is measured against stock.
+"""The main job as one command: a fleet learns from Hindi traffic, is measured, and judged.
 
 Run as `python -m e2e.demo`; --out gets report.json, report.html, and the logs of every process.
 """
@@ -22,16 +22,21 @@ from e2e.blocks import Block
 from e2e.cohorts import set_training_engines
 from e2e.comparing import Arm, Comparison, compare
 from e2e.demo_page import page, summary
-from e2e.demo_report import NONE, STOCK, Facts, content
+from e2e.demo_report import NONE, STOCK, Facts, Judged, content, told
 from e2e.documents import LANGUAGES, beginnings, seen, unseen
 from e2e.driving import MAX_TOKENS, Leg, drive, until_versions
 from e2e.engines import ROOT, running_engine
 from e2e.fleets import STORE, prepare, ready, running, write_manifest
 from e2e.live import Picture, Stage, View
 from e2e.observing import Observer, watching
+from e2e.promoting.fleet import copy_until, set_judging
+from e2e.promoting.story import Learnt, Story
+from e2e.promoting.story import tell as tell_candidates
 from e2e.report.writing import write_report
 from e2e.stored import Version, spread, stored_versions
 from specfleet_cli.endpoints import Fleet
+from specfleet_cli.promotions.plotting import evidence_svg
+from specfleet_common.store.directory import DirectoryStore
 
 MANIFEST = ROOT / "examples/demo.yaml"
 
@@ -41,6 +46,7 @@ OTHERS_WALKED = 12
 
 STARTING, LEARNING = "starting the fleet", "learning from Hindi traffic"
 COMPARING, WALKING = "comparing with stock, nothing trains", "walking held-out documents"
+JUDGING = "judging three candidates in a fleet that serves what is stable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,7 @@ class Options:
     seconds: float
     rounds: int
     unseen_documents: int
+    judging_engines: int
     seed: int
 
 
@@ -75,6 +82,12 @@ def parse(arguments: Sequence[str]) -> Options:
         default=36,
         help="held-out documents of each language, default %(default)s",
     )
+    parser.add_argument(
+        "--judging-engines",
+        type=int,
+        default=2,
+        help="of the fleet that judges candidates, default %(default)s; 0 leaves it out",
+    )
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args(arguments)
     return Options(
@@ -83,6 +96,7 @@ def parse(arguments: Sequence[str]) -> Options:
         seconds=given.seconds,
         rounds=given.rounds,
         unseen_documents=given.documents,
+        judging_engines=given.judging_engines,
         seed=given.seed,
     )
 
@@ -111,6 +125,7 @@ def stages(options: Options) -> list[Stage]:
         Stage(LEARNING, options.seconds),
         Stage(COMPARING, 100.0 + 20.0 * options.rounds),
         Stage(WALKING, 60.0 + 3.0 * options.unseen_documents),
+        *([Stage(JUDGING, 300.0)] if options.judging_engines else []),
     ]
 
 
@@ -136,6 +151,7 @@ def tell(manifest: Path, options: Options, view: View) -> Facts:
         documents=options.unseen_documents,
         view=view,
     )
+    judged = judge(versions[-1].number, options, view) if options.judging_engines else None
     return Facts(
         fleet=fleet,
         seconds=time.monotonic() - began,
@@ -148,6 +164,7 @@ def tell(manifest: Path, options: Options, view: View) -> Facts:
         versions=tuple((version.number, version.digest) for version in versions),
         compared=compared,
         walked=walked,
+        judged=judged,
         seed=options.seed,
     )
 
@@ -206,6 +223,49 @@ def compare_versions(stock: Version, last: Version, options: Options, view: View
             seed=options.seed,
             report=report,
         )
+
+
+def judge(last: int, options: Options, view: View) -> Judged:
+    """Have another fleet judge an early version, a damaged one, and the last one made slow."""
+    view.begin(JUDGING)
+    out = options.out / "judging"
+    prepare(out)
+    first = max(1, last // 3)
+    copy_until(options.out / STORE, out / STORE, number=first)
+    manifest = write_manifest(
+        MANIFEST, out, change=partial(set_judging, engines=options.judging_engines)
+    )
+    with running(manifest, out) as process:
+        return asyncio.run(
+            judge_all(process, Learnt(options.out / STORE, first, last), out, options, view)
+        )
+
+
+async def judge_all(
+    process: Any, learnt: Learnt, out: Path, options: Options, view: View
+) -> Judged:
+    """Wait for the engines, send them Hindi traffic, and follow the candidates."""
+    fleet = await ready(process, out)
+    observer = Observer(fleet)
+    stories: list[Story] = []
+
+    async def follow_all() -> None:
+        stories.append(await tell_candidates(fleet, observer, learnt, out, say=view.say))
+
+    async with watching(observer):
+        leg = await drive(
+            fleet,
+            observer,
+            seen("hi"),
+            seconds=1.0,
+            concurrency=6,
+            seed=options.seed + 1,
+            view=view,
+            acting=follow_all,
+        )
+    (story,) = stories
+    names, store = [one.promotion.id for one in told(story)], DirectoryStore(out / STORE)
+    return Judged(story, leg, {name: evidence_svg(store, name) for name in names})
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from e2e.demo_report import Facts
+from e2e.demo_report import Facts, Judged
 from e2e.documents import LANGUAGES
 from e2e.report.figures import bars, by_number
 from e2e.report.fleet import fleet_sections
@@ -28,10 +28,19 @@ def summary(report: Mapping[str, Any]) -> str:
             f"                {speeds}; {verdict(report)}",
             f"live            {_percent(report['live_gain_percent'])} acceptance length against "
             f"the control, above it from {_seconds(report['crossover_seconds'])} on",
+            *_promotion_lines(report),
             f"outputs         {report['output_mismatches']} different; "
             f"{report['request_errors']} errors in {report['requests']} requests",
         ]
     )
+
+
+def _promotion_lines(report: Mapping[str, Any]) -> list[str]:
+    return [
+        f"candidate {one['id']:<14} {one['outcome']}, {one['traffic_percent']:.1f} % of the "
+        f"tokens in {one['seconds']:.0f} s"
+        for one in report["promotions"]
+    ]
 
 
 def verdict(report: Mapping[str, Any]) -> str:
@@ -68,6 +77,7 @@ def page(facts: Facts, report: Mapping[str, Any]) -> str:
             *fleet_sections(facts.recording, marks=marks),
             _held_out_section(facts, report),
             _blocks_section(facts, report),
+            *_promotion_sections(facts.judged, report),
         ],
     )
 
@@ -127,6 +137,41 @@ def _blocks_section(facts: Facts, report: Mapping[str, Any]) -> Section:
             ),
         ),
     )
+
+
+def _promotion_sections(judged: Judged | None, report: Mapping[str, Any]) -> list[Section]:
+    """Return one section for each candidate, with what it was decided on."""
+    if judged is None:
+        return []
+    return [
+        Section(
+            f"{what}: {one['outcome']}",
+            f"{one['sentence']} It took {one['seconds']:.0f} s, and "
+            f"{one['traffic_percent']:.1f} % of the tokens meanwhile came from engines that ran "
+            f"it. {more}",
+            judged.pictures[one["id"]],
+        )
+        for (what, more), one in zip(
+            (
+                (
+                    "A candidate that was learnt",
+                    f"All engines ran it {report['promoted_everywhere_seconds']:.0f} s after it "
+                    "was there.",
+                ),
+                (
+                    "A candidate that was damaged",
+                    "Each of its weights got as much noise as there is weight.",
+                ),
+                (
+                    "A candidate that is better, and slow",
+                    "Its engine is stopped half of the time while it runs, which no replay can "
+                    f"see. All engines were back {report['slow_gone_seconds']:.1f} s later.",
+                ),
+            ),
+            report["promotions"],
+            strict=True,
+        )
+    ]
 
 
 def _percent(value: float | None) -> str:

@@ -12,6 +12,8 @@ from e2e.cohorts import CONTROL, PUSH, cohorts_of
 from e2e.comparing import Comparison
 from e2e.documents import LANGUAGES
 from e2e.driving import Leg
+from e2e.promoting.story import Story
+from e2e.promoting.watching import Told
 from e2e.report.curves import gain_percent
 from e2e.report.fleet import Recording, cohort_figures, live_figures
 from e2e.timeline import Count, Training
@@ -20,6 +22,16 @@ from specfleet_cli.traffic.driving import summary as traffic_summary
 
 STOCK, NONE = "stock", "no speculation"
 NO_COST = "the cost of capturing and training is what `make experiment-cost` measures"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Three candidates in a fleet of their own, and the traffic that they were judged on."""
+
+    story: Story
+    leg: Leg
+    pictures: Mapping[str, str]
+    """Promotion -> its evidence as SVG."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +51,7 @@ class Facts:
     compared: Comparison
     walked: Mapping[str, Mapping[int, float]]
     """Language -> version -> tokens per verify step on documents that were never sent."""
+    judged: Judged | None
     seed: int
 
     @property
@@ -64,6 +77,7 @@ def content(facts: Facts) -> dict[str, Any]:
     """Return the content of report.json."""
     live = live_figures(facts.recording, PUSH, CONTROL)
     result, compared, walked = facts.leg.result, facts.compared, facts.walked
+    results = [result, *([facts.judged.leg.result] if facts.judged else [])]
     speed = paired_gain(compared.blocks, facts.adapted, STOCK, seed=facts.seed)
     last, first = facts.versions[-1][0], facts.versions[0][0]
     held_out = {
@@ -77,9 +91,14 @@ def content(facts: Facts) -> dict[str, Any]:
         "crossover_seconds": live["crossover_seconds"],
         "pipeline_cost_percent": None,
         "pipeline_cost_reason": NO_COST,
-        "requests": sum(engine.requests for engine in result.engines.values()),
-        "request_errors": result.num_errors,
-        "output_mismatches": len(result.differences) + compared.different,
+        "requests": sum(
+            engine.requests for result in results for engine in result.engines.values()
+        ),
+        "request_errors": sum(result.num_errors for result in results),
+        "output_mismatches": (
+            sum(len(result.differences) for result in results) + compared.different
+        ),
+        **_promotions(facts.judged),
         "versions": [
             {
                 "number": number,
@@ -120,4 +139,35 @@ def content(facts: Facts) -> dict[str, Any]:
         },
         "seconds": {"all": facts.seconds, "starting": facts.ready_seconds},
         "seed": facts.seed,
+    }
+
+
+def told(story: Story) -> tuple[Told, Told, Told]:
+    """Return what became of the candidates, in their order."""
+    return story.learnt, story.damaged, story.slow
+
+
+def _promotions(judged: Judged | None) -> dict[str, Any]:
+    if judged is None:
+        return {"promotions": [], "promoted_everywhere_seconds": None, "slow_gone_seconds": None}
+    story = judged.story
+    everywhere = story.learnt.seconds + story.learnt_everywhere_seconds
+    return {
+        "promotions": [_promotion(each) for each in told(story)],
+        "promoted_everywhere_seconds": everywhere,
+        "slow_gone_seconds": story.slow_gone_seconds,
+    }
+
+
+def _promotion(told: Told) -> dict[str, Any]:
+    found = told.promotion
+    return {
+        "id": found.id,
+        "outcome": found.outcome,
+        "sentence": found.sentence,
+        "seconds": told.seconds,
+        "phases": dict(told.phases),
+        "traffic_percent": told.traffic_percent,
+        "effects": [asdict(effect) for effect in found.effects],
+        "breaches": list(found.breaches),
     }

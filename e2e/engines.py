@@ -20,7 +20,7 @@ from specfleet_agent.engine_page import decode as decode_page
 from specfleet_cli.place import free_ports
 from specfleet_common.shm.bank import BankWriter
 from specfleet_common.shm.capture import decode
-from specfleet_common.shm.names import BANK_FILE, RING_FILE, page_file
+from specfleet_common.shm.names import BANK_FILE, FRONTEND_PAGE_FILE, RING_FILE, page_file
 from specfleet_common.shm.pages import PageReader
 from specfleet_common.shm.ring import RingReader
 from specfleet_trainer.joining import Joiner
@@ -56,6 +56,24 @@ class Engine:
         page = PageReader.attach(self.shm / page_file(0)).read()
         assert page is not None, "the rank page is empty"
         return page
+
+    def frontend(self) -> dict[str, Any]:
+        """Return the frontend page."""
+        page = PageReader.attach(self.shm / FRONTEND_PAGE_FILE).read()
+        assert page is not None, "the frontend page is empty"
+        return page
+
+    def told(self, *names: str, seconds: float = 10) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """Return what frontend page and rank page tell of requests, once both do."""
+        deadline = time.monotonic() + seconds
+        while True:
+            pages = (self.frontend(), self.page())
+            frontend, rank = ({one["request"]: one for one in page["requests"]} for page in pages)
+            missing = [name for name in names if name not in frontend or name not in rank]
+            if not missing:
+                return [(frontend[name], rank[name]) for name in names]
+            assert time.monotonic() < deadline, f"nothing is told of {missing}: {pages}"
+            time.sleep(0.05)
 
     def is_up(self) -> bool:
         """Say whether the server answers."""
@@ -135,8 +153,10 @@ def running_engine(
     capture: bool = True,
     speculate: bool = True,
     environment: Mapping[str, str] | None = None,
+    model: Path = MODEL,
+    dtype: str = "float32",
 ) -> Iterator[Engine]:
-    """Run a server with the small model for the time of a `with` block; its log is in `folder`.
+    """Run a server with a small model for the time of a `with` block; its log is in `folder`.
 
     Without speculation there is no drafter, and nothing in shared memory. `environment` is added.
     """
@@ -155,9 +175,9 @@ def running_engine(
         **(environment or {}),
     }
     command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
-    command += ["--model", str(MODEL), "--served-model-name", "tiny", "--trust-remote-code"]
+    command += ["--model", str(model), "--served-model-name", "tiny", "--trust-remote-code"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--enforce-eager"]
-    command += ["--dtype", "float32", "--max-model-len", "512", "--max-num-seqs", "16"]
+    command += ["--dtype", dtype, "--max-model-len", "512", "--max-num-seqs", "16"]
     if speculate:
         command += ["--speculative-config", '{"method": "mtp", "num_speculative_tokens": 3}']
     log = folder / "engine.log"

@@ -65,6 +65,7 @@ FACTS = Facts(
         different=0,
     ),
     walked={"hi": {0: 1.0, 1: 1.4}, "en": {0: 1.2, 1: 0.9}},
+    judged=None,
     seed=1,
 )
 

@@ -7,27 +7,24 @@ thing it tests is broken on purpose.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
 
-from e2e.engines import MODEL, ROOT, Answer, Engine, running_engine
+from e2e.engines import MODEL, ROOT, Engine, running_engine
+from e2e.observation import Observation, changed, observe
+from e2e.parity import DEPTHS, fed_with_own_drafts, has_parity, parity, with_noise
+from e2e.simulator.replies import ask, completion
 from specfleet_common.shm.bank import BankWriter
 from specfleet_common.shm.layout import Layout
 from specfleet_common.shm.names import BANK_FILE, STOCK_FILE
-from specfleet_common.tensors import content_digest, decode, encode
+from specfleet_common.tensors import content_digest, decode
 from specfleet_trainer.checkpoint import Tables, read_config, read_tables
 from specfleet_trainer.heads import Head, new_head
-from specfleet_trainer.replay import DepthParity, compare_drafts
-from specfleet_trainer.sequences import Sequence as Rows
 
 pytestmark = pytest.mark.e2e
 
-DEPTHS = 3
-NEAR_TIE_SIGMAS = 0.02
 CHUNK_TOKENS = 64
 """A budget below most prompts, so that prefills come in chunks."""
 
@@ -58,75 +55,6 @@ def head_of(weights: bytes) -> Head:
     head = new_head("mtp", "mimo", read_config(MODEL))
     head.load_checkpoint(decode(weights))
     return head
-
-
-def with_noise(weights: bytes, *, share: float) -> bytes:
-    """Return the weights with noise of `share` of each tensor's size added."""
-    rng = np.random.default_rng(0)
-    noisy = {
-        name: (value + share * value.std() * rng.standard_normal(value.shape)).astype(np.float32)
-        for name, value in decode(weights).items()
-    }
-    return encode(noisy)
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """What one round of traffic showed."""
-
-    answers: list[Answer]
-    rows: list[Rows]
-    acceptance_length: float
-
-
-def observe(engine: Engine, prompts: Sequence[str]) -> Observation:
-    """Send the prompts once; the acceptance length is that of the drafter now live."""
-    before = engine.page()
-    answers = engine.complete(prompts, max_tokens=48)
-    rows = engine.captured(requests=len(prompts))
-    wanted = before["capture"]["taken_rows"] + sum(row.rows for row in rows)
-    after = engine.wait(
-        lambda page: page["capture"]["taken_rows"] >= wanted and not page["capture"]["followed"],
-        what=f"{wanted} rows captured",
-    )
-    steps, accepted = (new - old for new, old in zip(counted(after), counted(before), strict=True))
-    return Observation(answers, rows, 1 + accepted / steps)
-
-
-def counted(page: dict[str, Any]) -> tuple[int, int]:
-    """Return verify steps and accepted tokens of all drafters together."""
-    return (
-        sum(drafter["verify_steps"] for drafter in page["drafters"]),
-        sum(sum(drafter["accepted"]) for drafter in page["drafters"]),
-    )
-
-
-def parity(head: Head, tables: Tables, rows: Sequence[Rows]) -> list[DepthParity]:
-    """Add up the parity of all complete requests, depth by depth."""
-    compared = [compare_drafts(head, tables, row, DEPTHS) for row in rows if row.complete]
-    return [
-        DepthParity(
-            equal=sum(part.equal for part in parts),
-            total=sum(part.total for part in parts),
-            differences=tuple(d for part in parts for d in part.differences),
-        )
-        for parts in zip(*compared, strict=True)
-    ]
-
-
-def has_parity(depths: Sequence[DepthParity]) -> bool:
-    """Say whether at least 99 % are equal at each depth and every difference is a near-tie."""
-    return all(
-        depth.total > 0
-        and depth.equal >= 0.99 * depth.total
-        and all(d.gap_sigmas < NEAR_TIE_SIGMAS for d in depth.differences)
-        for depth in depths
-    )
-
-
-def changed(before: Observation, after: Observation) -> bool:
-    """Say whether another drafter is at work: its acceptance length is not the same."""
-    return abs(after.acceptance_length / before.acceptance_length - 1) > 0.15
 
 
 @pytest.fixture(scope="module")
@@ -185,13 +113,6 @@ def test_parity_fails_when_drafts_see_each_others_chains(
     assert not has_parity(parity(head, tables, self_fed))
 
 
-def fed_with_own_drafts(row: Rows) -> Rows:
-    fed = row.fed.copy()
-    for at, drafts in row.drafts.items():
-        fed[at + 1 : at + 2] = drafts.tokens[0] if at + 1 < row.rows else fed[at + 1 : at + 2]
-    return replace(row, fed=fed)
-
-
 def test_a_swap_takes_effect_and_outputs_stay(
     engine: Engine, prompts: list[str], stock: bytes, tables: Tables, first: Observation
 ) -> None:
@@ -222,6 +143,51 @@ def test_a_swap_that_does_nothing_would_be_noticed(
 
     assert not changed(first, unchanged)
     assert not has_parity(parity(head_of(worse), tables, unchanged.rows))
+
+
+def test_pages_tell_which_drafters_worked_for_whom_across_a_swap(
+    engine: Engine, prompts: list[str], stock: bytes, first: Observation
+) -> None:
+    other = with_noise(stock, share=0.1)
+    digest = content_digest(other)
+    before = {one["request"] for one in engine.page()["requests"]}
+
+    with ThreadPoolExecutor(1) as pool:
+        busy = engine.page()["capture"]["taken_rows"]
+        during = pool.submit(engine.complete, prompts[:8], max_tokens=200)
+        engine.wait(lambda page: page["capture"]["taken_rows"] > busy, what="answering")
+        engine.publish(other, digest, "version")
+        during.result()
+    engine.complete(prompts[:4], max_tokens=48)
+    page = engine.wait(
+        lambda page: len({one["request"] for one in page["requests"]} - before) == 12,
+        what="12 requests told of",
+    )
+    engine.publish(stock, content_digest(stock), "stock")
+
+    told = {one["request"]: one for one in page["requests"] if one["request"] not in before}
+    assert sorted(["stock", digest]) in [one["digests"] for one in told.values()]
+    assert [one["digests"] for one in [*told.values()][-4:]] == [[digest]] * 4
+    assert {one["request"] for one in engine.frontend()["requests"]} >= told.keys()
+    (drafter,) = (one for one in page["drafters"] if one["digest"] == digest)
+    worked = [band for band in drafter["bands"] if band["output_tokens"]]
+    assert worked == drafter["bands"]
+    assert all(band["busy_seconds"] > 0 for band in worked)
+    assert sum(band["verify_steps"] for band in worked) == pytest.approx(
+        drafter["verify_steps"], abs=8
+    )
+
+
+def test_several_answers_to_one_request_are_one_on_the_page(
+    engine: Engine, prompts: list[str]
+) -> None:
+    body = completion(prompt=prompts[0], n=2, temperature=1.0, max_tokens=8)
+
+    reply = ask(engine, "/v1/completions", body)
+
+    ((frontend, rank),) = engine.told(f"{reply.json['id']}-0")
+    assert len(reply.json["choices"]) == 2
+    assert (frontend["failed"], rank["digests"]) == (False, ["stock"])
 
 
 def test_a_bank_of_another_lineage_is_refused_and_serving_goes_on(

@@ -34,10 +34,12 @@ from e2e.simulator.replies import (
 )
 from e2e.simulator.running import simulated
 from specfleet_agent.engine_page import decode as decode_page
+from specfleet_common.judge.records import batch_band
 from specfleet_common.shm.bank import BankWriter
 from specfleet_common.shm.layout import Layout
 from specfleet_common.shm.names import BANK_FILE, DRAINING_FILE, STOCK_FILE
 from specfleet_common.tensors import content_digest, decode, encode
+from specfleet_engine.request_names import page_name
 
 END_SECONDS = 45.0
 
@@ -249,6 +251,81 @@ def test_the_page_counts_what_the_metrics_count(engine: Engine) -> None:
     assert accepted == counted["vllm:spec_decode_num_accepted_tokens_total", ""]
 
 
+def bands(engine: Engine) -> dict[int, dict[str, Any]]:
+    """Return what the stock drafter has done by batch band, everything up to now counted."""
+    engine.counted()
+    (stock,) = (one for one in engine.page()["drafters"] if one["digest"] == "stock")
+    return {one["band"]: one for one in stock["bands"]}
+
+
+def test_a_band_has_the_steps_the_tokens_and_the_time_of_batches_of_its_size(
+    engine: Engine,
+) -> None:
+    engine.complete(PROMPTS, max_tokens=MAX_TOKENS)
+    before = bands(engine)
+
+    (answer,) = engine.complete(PROMPTS[:1], max_tokens=MAX_TOKENS)
+    after = bands(engine)
+
+    assert set(before) <= {batch_band(number) for number in range(1, len(PROMPTS) + 1)}
+    alone, others = after.pop(batch_band(1)), {**before}
+    others.pop(batch_band(1), None)
+    assert after == others
+    earlier = before.get(batch_band(1), dict.fromkeys(alone, 0))
+    tokens = alone["output_tokens"] - earlier["output_tokens"]
+    # What a draft has beyond the end of its answer is verified too.
+    assert len(answer.output) <= tokens <= len(answer.output) + 3
+    assert 0 < alone["verify_steps"] - earlier["verify_steps"] < tokens
+    assert alone["busy_seconds"] > earlier["busy_seconds"]
+
+
+def test_all_bands_together_have_all_verify_steps(engine: Engine) -> None:
+    engine.complete(PROMPTS, max_tokens=MAX_TOKENS)
+
+    of_bands = bands(engine)
+
+    (stock,) = (one for one in engine.page()["drafters"] if one["digest"] == "stock")
+    assert sum(one["verify_steps"] for one in of_bands.values()) == stock["verify_steps"]
+    assert sum(one["busy_seconds"] for one in of_bands.values()) <= stock["busy_seconds"] + 1e-6
+
+
+def test_both_pages_know_a_request_by_the_id_in_its_answer(engine: Engine) -> None:
+    completed = ask(engine, "/v1/completions", completion(prompt=PROMPTS[:2])).json["id"]
+    chatted = ask(engine, "/v1/chat/completions", chat()).json["id"]
+
+    told = engine.told(f"{completed}-0", f"{completed}-1", chatted)
+
+    assert [rank["digests"] for _, rank in told] == [["stock"]] * 3
+    assert [frontend["failed"] for frontend, _ in told] == [False] * 3
+
+
+@pytest.mark.parametrize("name", ["mine", "1_mine-0a1b2c3d", "mine" * 100])
+def test_both_pages_know_a_request_by_the_clients_own_name(engine: Engine, name: str) -> None:
+    ask(engine, "/v1/completions", completion(), **{"X-Request-Id": name})
+
+    ((frontend, _),) = engine.told(page_name(f"cmpl-{name}-0"))
+
+    assert not frontend["failed"]
+
+
+def test_the_frontend_page_tells_when_and_how_fast_a_request_was_served(engine: Engine) -> None:
+    began = time.monotonic()
+    reply = ask(engine, "/v1/completions", completion(ignore_eos=True)).json
+    ended = time.monotonic()
+
+    ((frontend, rank),) = engine.told(f"{reply['id']}-0")
+
+    decoding = frontend["tpot_seconds"] * (MAX_TOKENS - 1)
+    assert began < frontend["started"] < frontend["ended"] < ended
+    assert began < rank["ended"] < time.monotonic()
+    assert frontend["ttft_seconds"] > 0
+    assert frontend["tpot_seconds"] > 0
+    assert frontend["ttft_seconds"] + decoding == pytest.approx(
+        frontend["ended"] - frontend["started"], rel=0.01, abs=0.001
+    )
+    assert frontend["preemptions"] == 0
+
+
 def test_every_followed_request_is_captured_from_its_prompt_to_its_end(engine: Engine) -> None:
     engine.captured(requests=1 << 30, seconds=1)
 
@@ -339,6 +416,14 @@ def test_a_bank_of_another_lineage_is_refused_and_serving_goes_on(engine: Engine
 # The two beside each other.
 
 
+def fields(engine: Engine) -> set[str]:
+    """Return the names of what is told of drafters and requests, at least one request made."""
+    reply = ask(engine, "/v1/completions", completion()).json
+    engine.told(f"{reply['id']}-0")
+    page = engine.page()
+    return paths([page["drafters"], page["requests"], engine.frontend()["requests"]])
+
+
 @pytest.mark.e2e
 def test_both_have_the_same_lineage_and_the_same_stock_drafter(
     simulator: Engine, vllm: Engine
@@ -349,6 +434,8 @@ def test_both_have_the_same_lineage_and_the_same_stock_drafter(
     assert simulated.lineage == real.lineage
     assert simulated.stock_digest == real.stock_digest
     assert simulator.page().keys() == vllm.page().keys()
+    assert simulator.frontend().keys() == vllm.frontend().keys()
+    assert fields(simulator) == fields(vllm)
 
 
 @pytest.mark.e2e

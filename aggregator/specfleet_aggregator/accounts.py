@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import structlog
 
 from specfleet_aggregator.metrics import AggregatorMetrics
 from specfleet_aggregator.publishing import Base
 from specfleet_aggregator.round import Round
 from specfleet_common.lineage import short
+from specfleet_common.store.entries import Entry
 from specfleet_common.wire.messages import DeltaHeader, DeltaReply
 
 log = structlog.get_logger()
@@ -69,3 +72,10 @@ def closed(
             reason=f"norm is {one.norm:.4g}, expected at most {one.limit:.4g} "
             "by those of the round",
         )
+
+
+def decided(metrics: AggregatorMetrics, lineage_id: str, entry: Entry) -> None:
+    """Note a decision that is in the ledger now."""
+    metrics.decided(entry)
+    facts = {name: value for name, value in asdict(entry).items() if name not in ("kind", "at")}
+    log.info(entry.kind, lineage=lineage_id, **facts)

@@ -18,6 +18,7 @@ ROLES = {
     "Heartbeat": Role.WORKER,
     "PutStock": Role.WORKER,
     "PushDelta": Role.WORKER,
+    "PutEvidence": Role.WORKER,
     "PullVersion": Role.WORKER,
     "WatchState": Role.WATCHER,
 }

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from specfleet_aggregator import membership
 from specfleet_aggregator.membership import Members
+from specfleet_aggregator.promotion.policy import PromotionPolicy
 from specfleet_aggregator.round import (
     Round,
     RoundPolicy,
@@ -44,6 +45,7 @@ class Policy:
     lease_seconds: float
     heartbeat_seconds: float
     settings_error: str = ""
+    promotion: PromotionPolicy = field(default_factory=PromotionPolicy)
 
     @property
     def settle_seconds(self) -> float:
@@ -66,6 +68,8 @@ class LineageState:
     `loaded` says whether the store has told what it has: before, nothing can be concluded. Until
     `settled_at`, workers that outlived a restart may be missing from `members`. `counted` has the
     newest version that each worker's deltas are part of; after a restart, only that of the newest.
+    `read_error` is what the store answered when a worker last wanted a version and did not get it.
+    `fresh` counts how often training began again from stable.
     """
 
     lineage: Lineage
@@ -75,8 +79,10 @@ class LineageState:
     members: Members = field(default_factory=dict)
     refusals: Mapping[str, Refusals] = field(default_factory=dict)
     store_error: str = ""
+    read_error: str = ""
     settled_at: float = 0.0
     counted: Mapping[str, int] = field(default_factory=dict)
+    fresh: int = 0
     received_bytes: int = 0
     sent_bytes: int = 0
 
@@ -97,7 +103,7 @@ def check_stock(state: LineageState, digest: str) -> None:
 def heartbeat(
     state: LineageState, beat: Heartbeat, policy: Policy, *, now: float
 ) -> tuple[LineageState, HeartbeatReply]:
-    """Renew a lease and say what the worker should do."""
+    """Renew a lease and say what the worker should train."""
     check_stock(state, beat.stock_digest)
     members = membership.renew(state.members, beat, now=now, lease_seconds=policy.lease_seconds)
     refusals = {name: known for name, known in state.refusals.items() if name in members}
@@ -106,8 +112,8 @@ def heartbeat(
         stock_wanted=state.loaded and state.stock is None and bool(beat.stock_digest),
         round=round_.number if round_ else 0,
         base=round_.base if round_ else None,
-        stable=state.stock,
-        orders=policy.orders,
+        stable=None,
+        orders=replace(policy.orders, fresh=state.fresh),
         delta_counted=round_ is not None and beat.worker_id in round_.deltas,
         lease_seconds=policy.lease_seconds,
         heartbeat_seconds=policy.heartbeat_seconds,
@@ -199,6 +205,7 @@ def restored(
     base: VersionRef,
     taken: int,
     workers: Iterable[str] = (),
+    fresh: int = 0,
     now: float,
     settle_seconds: float = 0.0,
 ) -> LineageState:
@@ -219,13 +226,20 @@ def restored(
         store_error="",
         settled_at=now + settle_seconds,
         counted={**counted, **dict.fromkeys(workers, base.number)},
+        fresh=fresh,
     )
+
+
+def unread(state: LineageState, read_error: str) -> LineageState:
+    """Return the state after the store did not give a version that a worker wanted."""
+    return replace(state, read_error=read_error)
 
 
 def moved(state: LineageState, *, received_bytes: int = 0, sent_bytes: int = 0) -> LineageState:
     """Return the state after weights came from a worker or went to one."""
     return replace(
         state,
+        read_error="" if sent_bytes else state.read_error,
         received_bytes=state.received_bytes + received_bytes,
         sent_bytes=state.sent_bytes + sent_bytes,
     )

@@ -14,6 +14,7 @@ import structlog
 from specfleet_aggregator import accounts, fleet, publishing, showing
 from specfleet_aggregator.checking import delta_fault, largest_delta_bytes, stock_fault
 from specfleet_aggregator.fleet import LineageState
+from specfleet_aggregator.promoter import Promoter
 from specfleet_aggregator.publishing import Base
 from specfleet_aggregator.spool import Spooled
 from specfleet_aggregator.surroundings import Surroundings
@@ -48,21 +49,26 @@ class Keeper:
         self._busy = asyncio.Lock()
         self._failures = 0
         self._retry_at = 0.0
+        self.promoter = Promoter(
+            lineage.id, surroundings, state=lambda: self._state, restart=self._restart
+        )
 
     def adopt(self, surroundings: Surroundings) -> None:
         """Go by other settings; a version that is being made goes by those it began with."""
         self._around = surroundings
+        self.promoter.adopt(surroundings)
 
     def show(self) -> FleetState:
         """Return what watchers see."""
-        return showing.show(self._state, self._around.policy, now=self._around.monotonic())
+        policy, now = self._around.policy, self._around.monotonic()
+        return self.promoter.show(showing.show(self._state, policy, now=now))
 
     def heartbeat(self, beat: Heartbeat) -> HeartbeatReply:
         """Renew a lease; WrongStock when the worker's drafter is not this lineage's."""
         now = self._around.monotonic()
         state, reply = fleet.heartbeat(self._state, beat, self._around.policy, now=now)
         self._become(state)
-        return reply
+        return self.promoter.answer(beat, reply)
 
     def leave(self, worker_id: str) -> None:
         """Forget a worker that now reports for another lineage."""
@@ -129,10 +135,12 @@ class Keeper:
             raise StoreError(f"version 0 of lineage {self._state.lineage.id} did not appear")
         return version
 
-    def doubt(self, number: int, error: DamagedVersion) -> None:
-        """Have the store asked again when the version that proved damaged is the round's base."""
+    def doubt(self, number: int, error: StoreError) -> None:
+        """Note that a version cannot be read; if it is the round's base and damaged, start anew."""
         round_ = self._state.round
-        if round_ is not None and round_.base.number == number and not self._busy.locked():
+        if not isinstance(error, DamagedVersion):
+            self._become(fleet.unread(self._state, str(error)))
+        elif round_ is not None and round_.base.number == number and not self._busy.locked():
             self._store_failed(error, fleet.unloaded)
 
     def is_due(self) -> bool:
@@ -177,6 +185,7 @@ class Keeper:
                 f"lineage {self._state.lineage.id} had versions, the store has none now: "
                 "is its directory mounted?"
             )
+        await self.promoter.refresh()
         self._start_from(base, settle_seconds=policy.settle_seconds)
 
     def _start_from(self, base: Base | None, *, settle_seconds: float = 0.0) -> None:
@@ -193,6 +202,7 @@ class Keeper:
                 base=base.ref,
                 taken=base.taken,
                 workers=base.manifest.workers,
+                fresh=base.fresh,
                 now=self._around.monotonic(),
                 settle_seconds=settle_seconds,
             )
@@ -216,6 +226,7 @@ class Keeper:
         if published is None:
             await self._load()
         else:
+            await self.promoter.refresh()
             self._start_from(published)
 
     async def _close(self, reason: str) -> None:
@@ -247,7 +258,16 @@ class Keeper:
         accounts.closed(
             self._around.metrics, round_, published, reason=reason, closed_at=closed_at, now=now
         )
+        await self.promoter.refresh()
         self._start_from(published)
+
+    async def _restart(self) -> None:
+        """Open the round anew, from the version that the ledger says."""
+        async with self._busy:
+            try:
+                await self._load()
+            except StoreError as error:
+                self._store_failed(error, fleet.unloaded)
 
     async def _after_failed_close(self) -> Callable[[LineageState, str], LineageState]:
         """Say how to go on: a version that exists in spite of the failure has closed the round."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from specfleet_aggregator.fleet import Policy
+from specfleet_aggregator.promotion.policy import PromotionPolicy
 from specfleet_aggregator.publishing import Outer
 from specfleet_aggregator.round import RoundPolicy
 from specfleet_common.api.learning import LearningSettings, SettingsError, parse_settings
@@ -41,6 +42,7 @@ class InForce:
             lease_seconds=settings.lease_seconds,
             heartbeat_seconds=settings.heartbeat_seconds,
             settings_error=self.error,
+            promotion=PromotionPolicy(settings.promotion, settings.decisions),
         )
 
     @property

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from specfleet_common.wire.messages import Heartbeat
 
+STABLE = "Stable"
 _IDLE_PHASES = frozenset({"parked", "off"})
 _REMEMBERED_LEASES = 10
 
@@ -39,6 +40,19 @@ def live(members: Members, *, now: float, lease_seconds: float) -> frozenset[str
     return frozenset(
         name for name, member in members.items() if member.heard_at + lease_seconds > now
     )
+
+
+def adaptable(members: Members, *, now: float, lease_seconds: float) -> dict[str, str]:
+    """Return the live workers whose engines serve what is stable, with the digest seen there.
+
+    An engine that has not said yet what it runs, or cannot be adapted, is not among them.
+    """
+    beats = [members[name].beat for name in live(members, now=now, lease_seconds=lease_seconds)]
+    return {
+        beat.worker_id: beat.observed_digest
+        for beat in beats
+        if beat.serve == STABLE and beat.observed_digest and not beat.engine_problem
+    }
 
 
 def training(members: Members, *, now: float, lease_seconds: float) -> frozenset[str]:

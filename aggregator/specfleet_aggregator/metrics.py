@@ -5,8 +5,10 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry
 
 from specfleet_aggregator.callers import Reason
+from specfleet_common.api.promotion import Phase
+from specfleet_common.store.entries import Entry, PromotionAdvanced, PromotionEnded
 from specfleet_common.telemetry import metrics
-from specfleet_common.wire.messages import DeltaReply, FleetState, Outcome
+from specfleet_common.wire.messages import DeltaReply, FleetState, Outcome, PromotionState
 
 _BUCKETS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
 
@@ -42,6 +44,10 @@ class AggregatorMetrics:
         bytes_ = metrics.counter(metrics.AGGREGATOR_BYTES, registry)
         self._received_bytes = bytes_.labels(fleet, "received")
         self._sent_bytes = bytes_.labels(fleet, "sent")
+        self._phase = metrics.gauge(metrics.AGGREGATOR_PROMOTION_PHASE, registry)
+        self._effect = metrics.gauge(metrics.AGGREGATOR_PROMOTION_EFFECT, registry)
+        self._records = metrics.gauge(metrics.AGGREGATOR_EVIDENCE_RECORDS, registry)
+        self._decisions = metrics.counter(metrics.AGGREGATOR_DECISIONS, registry)
         for outcome in Outcome:
             self._deltas.labels(fleet, outcome)
 
@@ -78,10 +84,32 @@ class AggregatorMetrics:
         self._settings_generation.set(generation)
         self._settings_refused.set(refused)
 
-    def show(self, state: FleetState) -> None:
+    def decided(self, entry: Entry) -> None:
+        """Count a decision by what was decided."""
+        match entry:
+            case PromotionEnded():
+                decision: str = entry.outcome
+            case PromotionAdvanced():
+                decision = entry.phase
+            case _:
+                decision = entry.kind
+        self._decisions.labels(self._fleet, decision).inc()
+
+    def show(self, state: FleetState, *, evidence_records: int) -> None:
         """Show the newest state of one lineage."""
         labels = (self._fleet, state.lineage_id)
         self._round.labels(*labels).set(state.round)
         self._version.labels(*labels).set(state.base.number if state.base else 0)
         self._live.labels(*labels).set(state.live_workers)
         self._training.labels(*labels).set(state.training_workers)
+        self._records.labels(*labels).set(evidence_records)
+        if state.promotions:
+            self._show_promotion(labels, state.promotions[0])
+
+    def _show_promotion(self, labels: tuple[str, str], newest: PromotionState) -> None:
+        for phase in Phase:
+            self._phase.labels(*labels, phase).set(phase == newest.phase)
+        for effect in newest.effects[:1]:
+            bounds = {"lower": effect.lower, "estimate": effect.gain, "upper": effect.upper}
+            for bound, value in bounds.items():
+                self._effect.labels(*labels, effect.measure, bound).set(value)

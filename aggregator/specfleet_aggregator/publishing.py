@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from specfleet_aggregator.promotion.history import History, fold
 from specfleet_common.codecs.deltas import open_delta
 from specfleet_common.diloco.combine import combine
 from specfleet_common.diloco.lengths import TooLong
-from specfleet_common.diloco.outer import outer_step
+from specfleet_common.diloco.outer import initial_state, outer_step
 from specfleet_common.diloco.rule import Rule
 from specfleet_common.lineage import Lineage, Shapes
 from specfleet_common.store import owner, versions
 from specfleet_common.store.base import Store, StoreError
-from specfleet_common.store.ledger import Ledger, VersionPublished
+from specfleet_common.store.entries import VersionPublished
+from specfleet_common.store.ledger import Ledger
 from specfleet_common.store.manifest import FORMAT, Manifest
 from specfleet_common.store.versions import DamagedVersion
 from specfleet_common.tensors import decode, norm, shapes_of
@@ -33,7 +35,8 @@ class Outer:
 class Base:
     """The version that a round starts from, and what its deltas are checked against.
 
-    `damage` was found when it was loaded, `left_out` were deltas when it was published.
+    `damage` was found when it was loaded, `left_out` were deltas when it was published. Training
+    has begun again from stable `fresh` times; with `is_fresh` it does so in this round.
     """
 
     manifest: Manifest
@@ -42,6 +45,8 @@ class Base:
     shapes: Shapes
     damage: tuple[str, ...] = ()
     left_out: tuple[TooLong, ...] = ()
+    fresh: int = 0
+    is_fresh: bool = False
 
     @property
     def ref(self) -> VersionRef:
@@ -52,6 +57,12 @@ class Base:
 def reference(manifest: Manifest) -> VersionRef:
     """Return a version as workers know it."""
     return VersionRef(manifest.number, manifest.drafter.digest, manifest.drafter.size_bytes)
+
+
+def stored_lineages(store: Store) -> list[Lineage]:
+    """Return the lineages that have versions."""
+    found = [versions.find_lineage(store, lineage_id) for lineage_id in versions.lineages(store)]
+    return [lineage for lineage in found if lineage is not None]
 
 
 def load(store: Store, ledger: Ledger, *, fleet: str) -> Base | None:
@@ -66,13 +77,22 @@ def load(store: Store, ledger: Ledger, *, fleet: str) -> Base | None:
     stock = versions.read_manifest(store, ledger.lineage_id, 0)
     if found.newest is None or stock is None:
         raise DamagedVersion(f"no version is whole: {'; '.join(found.damage)}")
-    _record(ledger, found.newest)
+    # Judging begins with stock, so the ledger has to name it, whatever is missing between the two.
+    for manifest in (stock, found.newest):
+        _record(ledger, manifest)
+    history = fold(History(), ledger.entries())
+    base, damage = found.newest, found.damage
+    restart = history.restarts_from(found.taken)
+    if restart is not None:
+        base, damage = _restarted(store, base, damage, restart.number)
     return Base(
-        manifest=found.newest,
+        manifest=base,
         stock=reference(stock),
         taken=found.taken,
-        shapes=versions.read_shapes(store, found.newest),
-        damage=found.damage,
+        shapes=versions.read_shapes(store, base),
+        damage=damage,
+        fresh=history.num_restarts,
+        is_fresh=restart is not None,
     )
 
 
@@ -122,8 +142,9 @@ def publish_next(
         for worker_id, (header, data) in sorted(deltas.items())
     }
     combined = combine(opened, outer.combine)
+    before = versions.read_outer(store, base.manifest)
     state = outer_step(
-        versions.read_outer(store, base.manifest),
+        initial_state(before.parameters) if base.is_fresh else before,
         combined.delta,
         lr=outer.learning_rate,
         momentum=outer.momentum,
@@ -147,8 +168,28 @@ def publish_next(
         return None
     _record(ledger, manifest)
     return Base(
-        manifest, stock=base.stock, taken=number, shapes=base.shapes, left_out=combined.left_out
+        manifest,
+        stock=base.stock,
+        taken=number,
+        shapes=base.shapes,
+        left_out=combined.left_out,
+        fresh=base.fresh,
     )
+
+
+def _restarted(
+    store: Store, newest: Manifest, damage: tuple[str, ...], number: int
+) -> tuple[Manifest, tuple[str, ...]]:
+    """Return the version that training begins again from; the newest when that one is damaged."""
+    try:
+        manifest = versions.read_manifest(store, newest.lineage.id, number)
+        if manifest is None:
+            raise DamagedVersion(f"version {number} is missing")
+        for content in filter(None, (manifest.drafter, manifest.outer)):
+            versions.read_content(store, manifest, content)
+    except DamagedVersion as error:
+        return newest, (*damage, str(error))
+    return manifest, damage
 
 
 def next_exists(store: Store, base: Base) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import grpc
 
-from specfleet_aggregator import fleet, membership, showing
+from specfleet_aggregator import fleet, membership, publishing, showing
 from specfleet_aggregator.admission import Refusals, abort, caller
 from specfleet_aggregator.callers import CallRefused
 from specfleet_aggregator.fleet import Policy, WrongStock
@@ -20,14 +20,13 @@ from specfleet_aggregator.keeper import Keeper
 from specfleet_aggregator.membership import Members
 from specfleet_aggregator.patches import Patches
 from specfleet_aggregator.publishing import Outer, reference
-from specfleet_aggregator.spool import Spooled
+from specfleet_aggregator.spool import receive
 from specfleet_aggregator.surroundings import Surroundings
 from specfleet_common.lineage import Lineage
 from specfleet_common.store import versions
 from specfleet_common.store.base import StoreError
-from specfleet_common.store.versions import DamagedVersion
 from specfleet_common.wire import codec, messages
-from specfleet_common.wire.chunks import MAX_PAYLOAD_BYTES, Assembly, split
+from specfleet_common.wire.chunks import MAX_PAYLOAD_BYTES, split
 from specfleet_common.wire.codec import WireError
 from specfleet_common.wire.messages import (
     DeltaReply,
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
 
 _TICK_SECONDS = 0.25
 _LOAD_WAIT_SECONDS = 1.0
+_WATCH_SECONDS = 0.25
 
 
 class AggregatorService(AggregatorServicer):
@@ -77,13 +77,18 @@ class AggregatorService(AggregatorServicer):
         while True:
             for keeper in self._keepers.values():
                 self._poke(keeper)
-                self._around.metrics.show(keeper.show())
+                keeper.promoter.tick(keeper.show())
             self._wake()
             await asyncio.sleep(_TICK_SECONDS)
 
     async def load(self) -> None:
         """Take up the lineages that the store has; when it is silent, heartbeats bring them."""
-        for lineage in await asyncio.to_thread(_stored_lineages, self._around):
+        try:
+            stored = await asyncio.to_thread(publishing.stored_lineages, self._around.store)
+        except StoreError:
+            self._around.metrics.store_failed()
+            return
+        for lineage in stored:
             await self._keeper(lineage)
 
     def close(self) -> None:
@@ -119,7 +124,8 @@ class AggregatorService(AggregatorServicer):
             keeper = await self._keeper(lineage)
             known = keeper.known_stock(version.digest)
             if known is None:
-                async with self._receive(chunks, version.size_bytes, MAX_PAYLOAD_BYTES) as upload:
+                spool = self._around.spool_directory
+                async with receive(spool, chunks, version.size_bytes, MAX_PAYLOAD_BYTES) as upload:
                     keeper.moved(received_bytes=version.size_bytes)
                     known = await keeper.put_stock(version.digest, upload)
                     upload.close()
@@ -143,12 +149,24 @@ class AggregatorService(AggregatorServicer):
             early = keeper.offer(header)
             if early is not None:
                 return codec.encode_delta_reply(early)
-            limit = keeper.limit_bytes()
-            async with self._receive(chunks, header.size_bytes, limit) as upload:
+            spool, limit = self._around.spool_directory, keeper.limit_bytes()
+            async with receive(spool, chunks, header.size_bytes, limit) as upload:
                 keeper.moved(received_bytes=header.size_bytes)
                 reply = await keeper.deliver(header, upload)
             self._poke(keeper)
             return codec.encode_delta_reply(reply)
+
+    async def PutEvidence(
+        self, request: pb.PutEvidenceRequest, context: _ServicerContext
+    ) -> pb.PutEvidenceReply:
+        """Take what a worker has measured."""
+        async with self._failures(context, "PutEvidence"):
+            evidence = codec.decode_evidence(request)
+            caller().check_worker(evidence.worker_id)
+            keeper = self._keepers.get(evidence.lineage_id)
+            if keeper is None:
+                raise StoreError(f"lineage {evidence.lineage_id} has not been read yet")
+            return codec.encode_evidence_reply(await keeper.promoter.take(evidence))
 
     async def PullVersion(
         self, request: pb.PullVersionRequest, context: _ServicerContext
@@ -160,7 +178,7 @@ class AggregatorService(AggregatorServicer):
             keeper = self._keepers.get(lineage_id)
             try:
                 found = await self._version(lineage_id, request.number, have)
-            except DamagedVersion as error:
+            except StoreError as error:
                 if keeper is not None:
                     keeper.doubt(request.number, error)
                 raise
@@ -188,6 +206,8 @@ class AggregatorService(AggregatorServicer):
                     sent[state.lineage_id] = timeless
                     yield codec.encode_fleet(state)
             await _wait(changed, None if expires_at is None else expires_at - self._around.wall())
+            # Hundreds of heartbeats come in a second, and the state has as many workers.
+            await asyncio.sleep(_WATCH_SECONDS)
 
     def _meet(self, beat: messages.Heartbeat) -> HeartbeatReply:
         """Renew the lease of a worker of no lineage."""
@@ -220,29 +240,12 @@ class AggregatorService(AggregatorServicer):
     def _poke(self, keeper: Keeper) -> None:
         if keeper.is_due():
             self._tasks.create_task(keeper.advance())
+        for work in keeper.promoter.due():
+            self._tasks.create_task(work)
 
     def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
-
-    @asynccontextmanager
-    async def _receive(
-        self,
-        chunks: AsyncIterator[pb.StockChunk] | AsyncIterator[pb.DeltaChunk],
-        size_bytes: int,
-        limit_bytes: int,
-    ) -> AsyncIterator[Spooled]:
-        """Receive one upload; whoever takes it closes it, a failure does so here."""
-        upload = Spooled(self._around.spool_directory)
-        try:
-            assembly = Assembly(upload.file, size_bytes=size_bytes, limit_bytes=limit_bytes)
-            async for chunk in chunks:
-                assembly.add(chunk.data)
-            assembly.finish()
-            yield upload
-        except BaseException:
-            upload.close()
-            raise
 
     @asynccontextmanager
     async def _failures(self, context: _ServicerContext, method: str) -> AsyncIterator[None]:
@@ -273,17 +276,6 @@ class AggregatorService(AggregatorServicer):
             return pb.VersionHeader(version=version, patch_bytes=len(patch)), patch
         data = await asyncio.to_thread(versions.read_content, store, manifest, manifest.drafter)
         return pb.VersionHeader(version=version), data
-
-
-def _stored_lineages(around: Surroundings) -> list[Lineage]:
-    try:
-        found = [
-            versions.find_lineage(around.store, id_) for id_ in versions.lineages(around.store)
-        ]
-    except StoreError:
-        around.metrics.store_failed()
-        return []
-    return [lineage for lineage in found if lineage is not None]
 
 
 async def _wait(event: asyncio.Event, seconds: float | None) -> None:

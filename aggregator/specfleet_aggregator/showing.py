@@ -21,14 +21,14 @@ def show(state: LineageState, policy: Policy, *, now: float) -> FleetState:
         lineage=state.lineage,
         round=round_.number if round_ else 0,
         base=round_.base if round_ else None,
-        stable=state.stock,
+        stable=None,
         deltas=len(round_.deltas) if round_ else 0,
         quorum=quorum(policy.round, training=training),
         reason=_reason(state, policy, training=training, now=now),
         live_workers=len(live),
         training_workers=training,
         round_seconds=max(0.0, now - round_.opened_at) if round_ else 0.0,
-        store_error=state.store_error,
+        store_error=state.store_error or state.read_error,
         workers=tuple(
             _of_lineage(state, worker_id, live=worker_id in live)
             for worker_id in sorted(state.members)

@@ -6,10 +6,14 @@ Disk and not memory, because a round holds one delta per worker: memory would gr
 from __future__ import annotations
 
 import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from specfleet_common.files import mapped
+from specfleet_common.wire.chunks import Assembly
+from specfleet_common.wire.v1 import specfleet_pb2 as pb
 
 
 class Spooled:
@@ -26,3 +30,23 @@ class Spooled:
     def close(self) -> None:
         """Free the space, once no view of the data is left."""
         self.file.close()
+
+
+@asynccontextmanager
+async def receive(
+    directory: Path,
+    chunks: AsyncIterator[pb.StockChunk] | AsyncIterator[pb.DeltaChunk],
+    size_bytes: int,
+    limit_bytes: int,
+) -> AsyncIterator[Spooled]:
+    """Receive one upload; whoever takes it closes it, a failure does so here."""
+    upload = Spooled(directory)
+    try:
+        assembly = Assembly(upload.file, size_bytes=size_bytes, limit_bytes=limit_bytes)
+        async for chunk in chunks:
+            assembly.add(chunk.data)
+        assembly.finish()
+        yield upload
+    except BaseException:
+        upload.close()
+        raise

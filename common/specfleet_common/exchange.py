@@ -14,9 +14,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from specfleet_common.codecs.codec import Codec
 from specfleet_common.files import write_file
+from specfleet_common.judge.records import Walk
 
 ORDERS = "orders.json"
 REPORT = "report.json"
+WALKING = "walking.json"
+WALKS = "walks.json"
 LOCAL_WEIGHTS = "local.safetensors"
 TRAINER_STATE = "trainer-state.safetensors"
 
@@ -51,6 +54,37 @@ class Orders:
     """Weigh depths by D-PACE; `depth_weights` only says how many there are."""
     counted_version: int = 0
     """The newest version that a delta of this worker is part of, as far as is known; 0 for none."""
+    fresh: int = 0
+    """With another number than the trainer's state has, its moments are forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Weights that lie beside the messages."""
+
+    digest: str
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class Walking:
+    """Which heads to walk over what was held out; stock lies where the engine puts it."""
+
+    promotion: str
+    lineage_id: str
+    candidate: Head
+    stable: Head
+    stock_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class WalkReport:
+    """All walks of one promotion so far, and why there are no more; nothing while there are."""
+
+    promotion: str
+    lineage_id: str
+    walks: tuple[Walk, ...]
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +121,7 @@ def version_file(number: int) -> str:
     return f"version-{number}.safetensors"
 
 
-def write_message(path: Path, message: Orders | TrainerReport) -> None:
+def write_message(path: Path, message: Orders | TrainerReport | Walking | WalkReport) -> None:
     """Replace the message in `path`."""
     write_file(path, TypeAdapter(type(message)).dump_json(message))
 

@@ -12,6 +12,8 @@ Shapes = Mapping[str, tuple[int, ...]]
 STOCK = "stock"
 LOCAL = "local"
 MISMATCH = "mismatch"
+EARLIER = "earlier"
+"""Counters of the drafters that an engine has not run for longest, added up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from e2e.bench.engine import engine_in_process
 from e2e.bench.shapes import FULL, Shape
 from e2e.bench.timing import repeated
 from specfleet_engine.layouts.mimo import MimoLayout
+from specfleet_engine.layouts.stacking import Stacking
 from specfleet_engine.live import LiveDrafter
 
 RANK_PREFIX = "model.mtp_layers.0."
@@ -58,9 +59,5 @@ def _live_parameters(shape: Shape) -> tuple[dict[str, nn.Parameter], MimoLayout]
         RANK_PREFIX + name: nn.Parameter(torch.randn(size).bfloat16(), requires_grad=False)
         for name, size in sizes.items()
     }
-    return own, MimoLayout(
-        rank_prefix=RANK_PREFIX,
-        query_rows=query,
-        key_value_rows=key_value,
-        gate_rows=shape.intermediate,
-    )
+    stacking = Stacking(query_rows=query, key_value_rows=key_value, gate_rows=shape.intermediate)
+    return own, MimoLayout(rank_prefix=RANK_PREFIX, stacking=stacking)

@@ -7,7 +7,7 @@ import math
 import os
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -125,15 +125,21 @@ class Api:
 
     async def _generate(self, http: web.Request, asked: Asked, *, kind: str) -> web.StreamResponse:
         """Answer a request; when its client goes away, the engine forgets it."""
-        self._fail_at_times()
-        name = http.headers.get("X-Request-Id") or secrets.token_hex(8)
-        facts = Facts(f"{kind}-{name}", int(time.time()), self._served_model_name)
+        name = f"{kind}-{http.headers.get('X-Request-Id') or secrets.token_hex(8)}"
+        facts = Facts(name, int(time.time()), self._served_model_name)
+        external_ids = [
+            name if asked.is_chat else f"{name}-{index}" for index in range(len(asked.prompts))
+        ]
+        self._fail_at_times(external_ids)
         requests: list[Request] = []
         try:
-            for prompt in asked.prompts:
+            for external_id, prompt in zip(external_ids, asked.prompts, strict=True):
                 requests.append(
                     self._engine.submit(
-                        prompt, max_tokens=asked.max_tokens, ignore_stop=asked.ignore_stop
+                        prompt,
+                        external_id=external_id,
+                        max_tokens=asked.max_tokens,
+                        ignore_stop=asked.ignore_stop,
                     )
                 )
             if asked.stream:
@@ -146,11 +152,13 @@ class Api:
             for request in requests:
                 self._engine.abort(request)
 
-    def _fail_at_times(self) -> None:
+    def _fail_at_times(self, external_ids: Sequence[str]) -> None:
         """Raise for the set share of requests, evenly spread."""
         rate = self._knobs.behaviour.error_rate
         self._num_requests += 1
         if math.floor(self._num_requests * rate) > math.floor((self._num_requests - 1) * rate):
+            for external_id in external_ids:
+                self._engine.fail(external_id)
             raise protocol.failed()
 
     async def _read_control(self, request: web.Request) -> web.Response:

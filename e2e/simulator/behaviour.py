@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 PREFIX = "SIMULATOR_"
 START_SECONDS = PREFIX + "START_SECONDS"
@@ -18,6 +18,8 @@ DEFAULT = "default"
 HANGS = ("", "generation", "everything")
 
 Rates = tuple[float, ...]
+T = TypeVar("T")
+_DAY = 86400.0
 
 
 class BehaviourError(ValueError):
@@ -36,7 +38,11 @@ class Behaviour:
     Keys are `stock`, `local`, beginnings of digests, and `default` for the other drafters.
     """
     step_seconds: float = 0.02
-    """How long one step takes, whatever its batch."""
+    """How long the target takes for one step, whatever its batch."""
+    drafter_seconds: Mapping[str, float] = field(
+        default_factory=lambda: MappingProxyType({DEFAULT: 0.0})
+    )
+    """What a drafter adds to each step. Keys are those of `acceptance`."""
     ttft_seconds: float = 0.05
     """From a request's scheduling to its first token."""
     error_rate: float = 0.0
@@ -49,14 +55,19 @@ class Behaviour:
     """The process ends so long after this was set, with exit code 1 and without a word."""
 
     def rates(self, *, name: str, digest: str) -> Rates:
-        """Return the acceptance of a drafter that is counted as `name`.
+        """Return the acceptance of a drafter that is counted as `name`."""
+        return _of_drafter(self.acceptance, name=name, digest=digest)
 
-        The longest beginning of its digest counts, then its name, then the default.
-        """
-        beginnings = [key for key in self.acceptance if digest.startswith(key)]
-        if beginnings:
-            return self.acceptance[max(beginnings, key=len)]
-        return self.acceptance.get(name) or self.acceptance[DEFAULT]
+    def seconds(self, *, name: str, digest: str) -> float:
+        """Return how long a step takes with a drafter that is counted as `name`."""
+        return self.step_seconds + _of_drafter(self.drafter_seconds, name=name, digest=digest)
+
+
+def _of_drafter(values: Mapping[str, T], *, name: str, digest: str) -> T:
+    """Return a drafter's value: by the longest beginning of its digest, its name, the default."""
+    beginnings = [key for key in values if digest.startswith(key)]
+    key = max(beginnings, key=len) if beginnings else name
+    return values.get(key, values[DEFAULT])
 
 
 def read_behaviour(environment: Mapping[str, str]) -> Behaviour:
@@ -72,7 +83,7 @@ def read_behaviour(environment: Mapping[str, str]) -> Behaviour:
 def read_start_seconds(environment: Mapping[str, str]) -> float:
     """Return how long the engine takes to start: loading, for a real one."""
     text = environment.get(START_SECONDS, "0")
-    return _number(START_SECONDS, _json(START_SECONDS, text), most=86400.0)
+    return _number(START_SECONDS, _json(START_SECONDS, text), most=_DAY)
 
 
 def changed(behaviour: Behaviour, changes: Mapping[str, Any]) -> Behaviour:
@@ -87,7 +98,10 @@ def changed(behaviour: Behaviour, changes: Mapping[str, Any]) -> Behaviour:
 def as_json(behaviour: Behaviour) -> dict[str, Any]:
     """Return the fields as plain values."""
     plain = {name: getattr(behaviour, name) for name in sorted(FIELDS)}
-    return plain | {"acceptance": {key: list(rates) for key, rates in behaviour.acceptance.items()}}
+    return plain | {
+        "acceptance": {key: list(rates) for key, rates in behaviour.acceptance.items()},
+        "drafter_seconds": dict(behaviour.drafter_seconds),
+    }
 
 
 FIELDS = frozenset(each.name for each in fields(Behaviour))
@@ -96,6 +110,8 @@ FIELDS = frozenset(each.name for each in fields(Behaviour))
 def _checked(name: str, value: Any) -> Any:
     if name == "acceptance":
         return _acceptance(value)
+    if name == "drafter_seconds":
+        return _drafter_seconds(value)
     if name == "hang":
         if value not in HANGS:
             raise BehaviourError(f"hang is {value!r}, expected one of {HANGS}")
@@ -106,7 +122,7 @@ def _checked(name: str, value: Any) -> Any:
         return value
     if name == "crash_after_seconds" and value is None:
         return None
-    return _number(name, value, most=1.0 if name == "error_rate" else 86400.0)
+    return _number(name, value, most=1.0 if name == "error_rate" else _DAY)
 
 
 def _acceptance(value: Any) -> Mapping[str, Rates]:
@@ -124,6 +140,16 @@ def _acceptance(value: Any) -> Mapping[str, Rates]:
             )
         found[key] = shares
     return MappingProxyType({DEFAULT: Behaviour().acceptance[DEFAULT]} | found)
+
+
+def _drafter_seconds(value: Any) -> Mapping[str, float]:
+    if not isinstance(value, dict):
+        raise BehaviourError(f"drafter_seconds is {value!r}, expected an object of numbers")
+    found = {
+        key: _number(f"drafter_seconds of {key!r}", seconds, most=_DAY)
+        for key, seconds in value.items()
+    }
+    return MappingProxyType({DEFAULT: 0.0} | found)
 
 
 def _number(name: str, value: Any, *, most: float) -> float:

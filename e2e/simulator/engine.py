@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
+import secrets
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -17,6 +17,7 @@ from e2e.simulator.requests import Output, Request
 from e2e.simulator.texts import Answer
 
 if TYPE_CHECKING:
+    from e2e.simulator.finishing import Finishing
     from e2e.simulator.telling import Teller
 
 UNADAPTED = ("stock", "")
@@ -37,6 +38,7 @@ class Engine:
         knobs: Knobs,
         metrics: Metrics,
         teller: Teller | None,
+        finishing: Finishing | None,
         num_speculative_tokens: int,
         max_num_seqs: int,
     ) -> None:
@@ -44,12 +46,12 @@ class Engine:
         self._knobs = knobs
         self._metrics = metrics
         self._teller = teller
+        self._finishing = finishing
         self._depth = num_speculative_tokens
         self._max_num_seqs = max_num_seqs
         self._waiting: deque[Request] = deque()
         self._running: list[Request] = []
         self._finished: list[str] = []
-        self._ids = itertools.count()
         self._news = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -65,7 +67,9 @@ class Engine:
         """Return how many requests wait or run."""
         return len(self._waiting) + len(self._running)
 
-    def submit(self, prompt: Sequence[int], *, max_tokens: int, ignore_stop: bool) -> Request:
+    def submit(
+        self, prompt: Sequence[int], *, external_id: str, max_tokens: int, ignore_stop: bool
+    ) -> Request:
         """Take a request; Overloaded when there are too many. A stopped engine aborts it."""
         limit = self._knobs.behaviour.max_requests
         if limit is not None and self.num_unfinished >= limit:
@@ -73,7 +77,8 @@ class Engine:
             raise Overloaded
         stop_token = None if ignore_stop else self._model.stop_token
         request = Request(
-            id=str(next(self._ids)),
+            id=f"{external_id}-{secrets.token_hex(4)}",
+            external_id=external_id,
             prompt=prompt,
             answer=Answer(prompt, stop_token=stop_token),
             max_tokens=max_tokens,
@@ -86,6 +91,11 @@ class Engine:
         self._say_queues()
         self._news.set()
         return request
+
+    def fail(self, external_id: str) -> None:
+        """Take note of a request that fails before anything is done for it."""
+        if self._finishing is not None:
+            self._finishing.failed(external_id)
 
     def abort(self, request: Request) -> None:
         """End a request with what it has; harmless when it has ended."""
@@ -139,8 +149,12 @@ class Engine:
         if self._teller is not None:
             self._teller.step_begins(new, finished, batch)
         if batch:
-            await asyncio.sleep(self._knobs.behaviour.step_seconds)
+            name, digest = self.drafter
+            seconds = self._knobs.behaviour.seconds(name=name, digest=digest)
+            await asyncio.sleep(seconds)
             self._verify(batch)
+            if self._teller is not None:
+                self._teller.took(seconds)
         if self._teller is not None:
             self._teller.step_ends()
 
@@ -164,6 +178,8 @@ class Engine:
             request.outputs.put_nowait(output)
             if output.finish_reason is not None:
                 self._metrics.finished(request, now=now)
+                if self._finishing is not None:
+                    self._finishing.finished(request, now=now)
                 self._retire(request)
         self._draft(batch)
 

@@ -1,6 +1,6 @@
-"""The plugin's own session in a simulated engine: the same pages, bank and ring as in a real one.
+"""The plugin's own session and page in a simulated engine: shared memory is as with a real one.
 
-It is there under the conditions under which vLLM loads the plugin: an installed entry point that
+They are there under the conditions under which vLLM loads them: an installed entry point that
 VLLM_PLUGINS does not exclude, and the plugin's settings in the environment. As in a vLLM image,
 nothing of specfleet need be installed: only this module and what it loads import it.
 """
@@ -16,12 +16,14 @@ from e2e.simulator.arguments import Speculation
 from e2e.simulator.model import Model
 
 if TYPE_CHECKING:
+    from e2e.simulator.finishing import Finishing
     from e2e.simulator.telling import Teller
     from specfleet_engine.settings import Settings
 
 log = logging.getLogger("vllm.simulator")
 
 PLUGIN = "specfleet"
+WORKER, API_SERVER = "vllm.general_plugins", "vllm.stat_logger_plugins"
 RANK = 0
 
 
@@ -29,19 +31,11 @@ def load(
     model: Model, speculation: Speculation | None, environment: Mapping[str, str]
 ) -> Teller | None:
     """Return the way to the plugin, not started yet; None when vLLM would have no plugin."""
-    if not is_installed(environment):
-        log.info("no plugin %s: nothing is shared with a sidecar", PLUGIN)
-        return None
-    from specfleet_engine.opening import say_why
-    from specfleet_engine.settings import SettingsError, read_settings
-
-    try:
-        settings = read_settings(environment)
-    except SettingsError as error:
-        log.error("specfleet does not adapt this engine: %s", error)
-        return None
+    settings = _settings(WORKER, environment)
     if settings is None:
         return None
+    from specfleet_engine.opening import say_why
+
     try:
         return _open(model, speculation, settings)
     except Exception as error:  # noqa: BLE001 - an engine that cannot adapt must still serve
@@ -50,17 +44,46 @@ def load(
         return None
 
 
-def is_installed(environment: Mapping[str, str]) -> bool:
-    """Say whether vLLM would load the plugin."""
+def load_page(environment: Mapping[str, str]) -> Finishing | None:
+    """Return the frontend page, not started yet; None when vLLM would have none."""
+    settings = _settings(API_SERVER, environment)
+    if settings is None:
+        return None
+    from e2e.simulator.finishing import Finishing
+    from specfleet_engine.frontend import FrontendPage
+
+    try:
+        return Finishing(FrontendPage.create(settings.shm_directory))
+    except OSError as error:
+        log.error("specfleet does not tell how requests fare: %s", error)
+        return None
+
+
+def _settings(group: str, environment: Mapping[str, str]) -> Settings | None:
+    """Return the plugin's settings; None where vLLM would not load it, and where they are wrong."""
+    if not is_installed(group, environment):
+        log.info("no plugin %s of %s", PLUGIN, group)
+        return None
+    from specfleet_engine.settings import SettingsError, read_settings
+
+    try:
+        return read_settings(environment)
+    except SettingsError as error:
+        log.error("specfleet does not adapt this engine: %s", error)
+        return None
+
+
+def is_installed(group: str, environment: Mapping[str, str]) -> bool:
+    """Say whether vLLM would load the plugin's part of a group."""
     allowed = environment.get("VLLM_PLUGINS")
     if allowed is not None and PLUGIN not in allowed.split(","):
         return False
-    return any(point.name == PLUGIN for point in entry_points(group="vllm.general_plugins"))
+    return any(point.name == PLUGIN for point in entry_points(group=group))
 
 
 def _open(model: Model, speculation: Speculation | None, settings: Settings) -> Teller:
     from e2e.simulator.drafter import SimulatedDrafter
-    from e2e.simulator.telling import Teller
+    from e2e.simulator.telling import StepClock, Teller
     from specfleet_common.shm.layout import Layout
     from specfleet_engine.layouts import LayoutError
     from specfleet_engine.opening import open_session
@@ -78,5 +101,8 @@ def _open(model: Model, speculation: Speculation | None, settings: Settings) -> 
         num_speculative_tokens=speculation.num_speculative_tokens,
     )
     log.info("specfleet adapts this engine: lineage %s, %s", lineage.id, layout)
-    session = open_session(settings, layout=layout, lineage=lineage, live=drafter, rank=RANK)
-    return Teller(session, drafter, model=model, depth=speculation.num_speculative_tokens)
+    clock = StepClock()
+    session = open_session(
+        settings, layout=layout, lineage=lineage, live=drafter, rank=RANK, clock=clock
+    )
+    return Teller(session, drafter, clock, model=model, depth=speculation.num_speculative_tokens)

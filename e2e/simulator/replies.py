@@ -39,11 +39,11 @@ class Reply:
         return [json.loads(line.removeprefix("data: ")) for line in lines[:-1]]
 
 
-def ask(engine: Engine, path: str, body: Mapping[str, Any] | None = None) -> Reply:
+def ask(engine: Engine, path: str, body: Mapping[str, Any] | None = None, **headers: str) -> Reply:
     """Send one request; an error's answer is an answer too."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(
-        f"{engine.url}{path}", data, {"Content-Type": "application/json"}
+        f"{engine.url}{path}", data, {"Content-Type": "application/json", **headers}
     )
     try:
         reply = urllib.request.urlopen(request, timeout=60)

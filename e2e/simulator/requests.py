@@ -25,6 +25,8 @@ class Request:
     """A prompt, how much of its answer is there, and how much of the open draft is right."""
 
     id: str
+    external_id: str
+    """What the API server calls it; `id` is the engine's, made of it as vLLM does."""
     prompt: Sequence[int]
     answer: Answer
     max_tokens: int
@@ -35,6 +37,7 @@ class Request:
     newest_token: float = 0.0
     emitted: int = 0
     accepted: int = 0
+    num_drafts: int = 0
     finish_reason: str | None = None
     outputs: asyncio.Queue[Output] = field(default_factory=asyncio.Queue)
 
@@ -69,6 +72,7 @@ class Request:
 
     def draft(self, depth: int, rates: Sequence[float], drafter: str) -> list[int]:
         """Return what a drafter proposes next, right as often as its rates say."""
-        self.accepted = self.answer.accepted(self.emitted, rates[:depth], drafter)
+        self.accepted = self.answer.accepted(self.num_drafts, rates[:depth], drafter)
+        self.num_drafts += 1
         right = self.answer.tokens(self.emitted, self.emitted + self.accepted)
         return [*right, *[WRONG] * (depth - self.accepted)]

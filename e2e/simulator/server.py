@@ -68,6 +68,7 @@ async def serve(
         speculation = arguments.speculation
         depth = 0 if speculation is None else speculation.num_speculative_tokens
         teller = plugin.load(model, speculation, os.environ)
+        finishing = plugin.load_page(os.environ)
         knobs = Knobs(behaviour)
         metrics = Metrics(arguments.served_model_name, num_speculative_tokens=depth)
         engine = Engine(
@@ -75,6 +76,7 @@ async def serve(
             knobs=knobs,
             metrics=metrics,
             teller=teller,
+            finishing=finishing,
             num_speculative_tokens=depth,
             max_num_seqs=arguments.max_num_seqs,
         )
@@ -90,6 +92,8 @@ async def serve(
         )
         if teller is not None:
             teller.start()
+        if finishing is not None:
+            finishing.start()
         await _serve_http(api, engine, listener, arguments.shutdown_timeout_seconds)
 
 

@@ -16,17 +16,40 @@ from e2e.simulator.hidden import hidden_states
 from e2e.simulator.model import Model
 from e2e.simulator.requests import Request
 from specfleet_engine.following import NewRequest
+from specfleet_engine.request_names import external_id
 from specfleet_engine.session import Session
 from specfleet_engine.step import Scheduled, Verified
+
+
+class StepClock:
+    """Stands still but for what steps should take: what a loaded machine adds is not counted."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+
+    def __call__(self) -> float:
+        """Return the time that steps have taken together."""
+        return self._seconds
+
+    def pass_by(self, seconds: float) -> None:
+        """Let time go by."""
+        self._seconds += seconds
 
 
 class Teller:
     """A session, and the weights that it exchanges."""
 
     def __init__(
-        self, session: Session[Checked], drafter: SimulatedDrafter, *, model: Model, depth: int
+        self,
+        session: Session[Checked],
+        drafter: SimulatedDrafter,
+        clock: StepClock,
+        *,
+        model: Model,
+        depth: int,
     ) -> None:
         self._session = session
+        self._clock = clock
         self._drafter = drafter
         self._model = model
         self._depth = depth
@@ -78,6 +101,10 @@ class Teller:
         """Tell what was drafted after each request of the step."""
         self._session.drafted(np.array(drafts, np.int32))
 
+    def took(self, seconds: float) -> None:
+        """Tell how long the step is taken to have lasted."""
+        self._clock.pass_by(seconds)
+
     def step_ends(self) -> None:
         """Let weights change again."""
         self._session.step_ends()
@@ -92,4 +119,5 @@ def _new_request(request: Request) -> NewRequest:
         max_output_tokens=request.max_tokens,
         min_output_tokens=0,
         stop_tokens=stop,
+        external_id=external_id(request.id),
     )

@@ -48,7 +48,9 @@ def test_a_change_leaves_the_other_fields() -> None:
 
 
 def test_what_is_shown_can_be_set() -> None:
-    behaviour = changed(Behaviour(), {"acceptance": {DIGEST: [0.9]}, "hang": "everything"})
+    behaviour = changed(
+        Behaviour(), {"acceptance": {DIGEST: [0.9]}, "drafter_seconds": {DIGEST: 1.0}}
+    )
 
     assert changed(Behaviour(), as_json(behaviour)) == behaviour
 
@@ -61,6 +63,8 @@ def test_what_is_shown_can_be_set() -> None:
         ({"step_seconds": True}, "step_seconds is True, expected a number"),
         ({"hang": "yes"}, "hang is 'yes', expected one of"),
         ({"max_requests": -1}, "max_requests is -1, expected a whole number or null"),
+        ({"drafter_seconds": 1}, "drafter_seconds is 1, expected an object"),
+        ({"drafter_seconds": {"ab": -1}}, "drafter_seconds of 'ab' is -1, expected a number"),
         ({"acceptance": []}, r"acceptance is \[\], expected an object"),
         ({"acceptance": {"stock": [0.2, 0.4]}}, "expected shares that never rise"),
         ({"acceptance": {"stock": []}}, "expected a list of shares"),
@@ -69,6 +73,16 @@ def test_what_is_shown_can_be_set() -> None:
 def test_what_does_not_fit_is_refused_with_a_sentence(change: dict[str, Any], words: str) -> None:
     with pytest.raises(BehaviourError, match=words):
         changed(Behaviour(), change)
+
+
+def test_a_slow_drafter_adds_to_every_step() -> None:
+    behaviour = changed(
+        Behaviour(step_seconds=0.5), {"drafter_seconds": {"stock": 0.25, "ab": 1, "ab12": 2}}
+    )
+
+    assert behaviour.seconds(name="stock", digest="ff") == 0.75
+    assert behaviour.seconds(name=DIGEST, digest=DIGEST) == 2.5
+    assert behaviour.seconds(name="local", digest="ff") == 0.5
 
 
 def test_a_variable_that_is_not_json_is_named() -> None:

@@ -19,6 +19,7 @@ _WORDS = (
     *("it", "learns", "model", "next", "of", "on", "one", "round", "that", "the", "then", "this"),
     *("to", "token", "verify", "version", "was", "weights", "will", "with"),
 )
+_GOLDEN_RATIO = (5**0.5 - 1) / 2
 _SHORTEST, _LONGEST = 24, 223
 """How many tokens an answer has before its end, at least and at most."""
 
@@ -65,7 +66,10 @@ class Answer:
         content = f"{place} {what}".encode()
         return int.from_bytes(hashlib.blake2b(content, key=self._seed, digest_size=8).digest())
 
-    def accepted(self, place: int, rates: Sequence[float], drafter: str) -> int:
-        """Return how many drafted tokens from `place` on are right, given the true shares."""
-        share = self.number(place, drafter) / 2.0**64
+    def accepted(self, draft: int, rates: Sequence[float], drafter: str) -> int:
+        """Return how many tokens of a drafter's n-th draft are right, given the true shares.
+
+        Steps of the golden ratio are spread evenly, so that a short measurement finds the shares.
+        """
+        share = (self.number(0, drafter) / 2.0**64 + draft * _GOLDEN_RATIO) % 1.0
         return sum(share < rate for rate in rates)

@@ -1,13 +1,19 @@
-"""Entry point of the command `specfleet`."""
+"""Entry points: the command `specfleet`, and the same as a plugin, `kubectl specfleet`."""
 
 from __future__ import annotations
 
 from specfleet_cli.app import app
+from specfleet_cli.promotions.commands import IN_CLUSTER
 
 
 def main() -> None:
     """Run the command."""
     app(prog_name="specfleet")
+
+
+def kubectl() -> None:
+    """Run the command for kubectl: promotions are in a cluster unless an option says otherwise."""
+    app(prog_name="kubectl specfleet", obj=IN_CLUSTER)
 
 
 if __name__ == "__main__":

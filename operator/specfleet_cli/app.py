@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 from rich.console import Console
+
+from specfleet_cli.mistakes import errors, fail
+from specfleet_cli.promotions import commands
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -15,8 +18,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Run fleets of LLM engines whose speculator adapts to the traffic they serve.",
 )
-
-errors = Console(stderr=True)
 
 
 @app.command()
@@ -37,7 +38,7 @@ def run(
         place = (out or Path("out") / fleet.metadata.name).absolute()
         code = run_fleet(fleet, place, Console(), os.environ)
     except (ManifestError, PlaceError) as error:
-        _fail(error)
+        fail(error)
     raise typer.Exit(code)
 
 
@@ -84,10 +85,9 @@ def traffic(
             send_traffic(targets, prompts, load, duration_seconds=duration, console=errors)
         )
     except (EndpointsError, PromptsError, RequestError, TargetsError) as error:
-        _fail(error)
+        fail(error)
     raise typer.Exit(code)
 
 
-def _fail(error: Exception) -> NoReturn:
-    errors.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
-    raise typer.Exit(2)
+for command in (commands.promotions, commands.approve, commands.abort, commands.rejudge):
+    app.command()(command)

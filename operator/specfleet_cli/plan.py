@@ -19,6 +19,9 @@ from specfleet_common.commands.engine import engine_arguments, engine_environmen
 from specfleet_common.commands.environment import prefixed
 from specfleet_common.store.location import Location
 
+SETTINGS_FILE_NAME = "settings.json"
+"""In the directory of a run: how the fleet learns, and what users have decided."""
+
 
 class Kind(StrEnum):
     """What a process is."""
@@ -94,7 +97,7 @@ class Place:
     @property
     def settings_file(self) -> Path:
         """Return where the aggregator finds how the fleet learns."""
-        return self.out / "settings.json"
+        return self.out / SETTINGS_FILE_NAME
 
     @property
     def token_file(self) -> Path:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from specfleet_cli.plan import FleetPlan
 from specfleet_cli.screen import Screen
-from specfleet_cli.view import COLUMNS, View, changes, headline, row, status
+from specfleet_cli.view import COLUMNS, View, changes, headline, judgement, row, status
 
 STATUS_EVERY_SECONDS = 10.0
 
@@ -45,11 +45,18 @@ class Terminal(Screen):
 
     def _say_status(self, view: View) -> None:
         self.say(headline(self._plan, view))
+        if line := judgement(self._plan, view):
+            self.say(f"  {line}")
         for worker in self._plan.workers:
             self.say(f"  {status(worker, view)}")
 
     def _table(self, view: View) -> Table:
-        table = Table(title=headline(self._plan, view), title_justify="left")
+        table = Table(
+            title=headline(self._plan, view),
+            title_justify="left",
+            caption=Text(judgement(self._plan, view)),
+            caption_justify="left",
+        )
         for name in COLUMNS:
             table.add_column(name, overflow="ellipsis", no_wrap=name != "engine")
         for worker in self._plan.workers:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from specfleet_cli.plan import FleetPlan, WorkerPlan
+from specfleet_cli.promotion_view import promotion_changes, promotion_line
 from specfleet_cli.supervising import Phase, ProcessState
 from specfleet_common.lineage import LOCAL, short
 from specfleet_common.wire.messages import FleetState, VersionRef, WorkerState
@@ -63,6 +64,12 @@ def headline(plan: FleetPlan, view: View) -> str:
     return f"{name}: round {view.fleet.round}, {version}, {deltas}{trouble}"
 
 
+def judgement(plan: FleetPlan, view: View) -> str:
+    """Say where the fleet's open promotion is; nothing without one."""
+    engines = {worker.worker_id: worker.engine.name for worker in plan.workers}
+    return promotion_line(view.fleet, engines)
+
+
 def row(worker: WorkerPlan, view: View) -> tuple[str, ...]:
     """Return the cells of one worker, in the order of COLUMNS."""
     engine = describe(view.processes.get(worker.engine.name), view)
@@ -116,6 +123,8 @@ def changes(plan: FleetPlan, before: View, after: View) -> Iterator[str]:
             yield from _process_lines(new, old, after)
     if before.fleet and after.fleet and _is_new_version(before.fleet, after.fleet):
         yield f"{_version(after.fleet.base)} is published, round {after.fleet.round} begins"
+    if before.fleet and after.fleet and before.fleet.lineage_id == after.fleet.lineage_id:
+        yield from promotion_changes(before.fleet, after.fleet)
     for worker in plan.workers:
         was, now = before.worker(worker.worker_id), after.worker(worker.worker_id)
         problem = "" if now is None else now.engine_problem
@@ -146,7 +155,7 @@ def _process_lines(new: ProcessState, old: ProcessState | None, view: View) -> I
 
 
 def _serves(worker: WorkerState, fleet: FleetState | None) -> str:
-    known = [fleet.base, fleet.stable] if fleet else []
+    known = [fleet.base, fleet.stable, fleet.candidate] if fleet else []
     for version in (worker.held, *known):
         if version is not None and version.digest == worker.observed_digest:
             return _version(version)

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from specfleet_common.wire.messages import FleetState, WorkerState
+from specfleet_common.wire.messages import FleetState, PromotionState, WorkerState
 from specfleet_operator.observed import AggregatorView
 
 PATIENCE_SECONDS = 15.0
 """An aggregator that is silent for less than this may just be restarting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A promotion, and the lineage that its version is of."""
+
+    lineage: str
+    promotion: PromotionState
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +32,8 @@ class Aggregation:
     current: FleetState | None = None
     """The lineage most of its engines are of."""
     workers: tuple[WorkerState, ...] = ()
+    promotions: tuple[Judged, ...] = ()
+    """Of all lineages."""
     store_error: str = ""
     settings_error: str = ""
     settings_generation: int = 0
@@ -49,6 +59,7 @@ def aggregation(view: AggregatorView | None, now: float) -> Aggregation:
         error="",
         current=current,
         workers=_workers(view.states),
+        promotions=_promotions(view.states),
         store_error=next((state.store_error for state in view.states if state.store_error), ""),
         settings_error=next((one.settings_error for one in view.states if one.settings_error), ""),
         settings_generation=max(state.settings_generation for state in view.states),
@@ -59,6 +70,11 @@ def _workers(states: Iterable[FleetState]) -> tuple[WorkerState, ...]:
     """Return every worker once: one of no lineage is in the state of each."""
     found = {worker.worker_id: worker for state in states for worker in state.workers}
     return tuple(found.values())
+
+
+def _promotions(states: Iterable[FleetState]) -> tuple[Judged, ...]:
+    lineages = [(state.lineage_id, state.promotions) for state in states]
+    return tuple(Judged(lineage, one) for lineage, promotions in lineages for one in promotions)
 
 
 def seconds_to_patience(view: AggregatorView | None, now: float) -> float | None:

@@ -12,10 +12,12 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
+from specfleet_common.api.promotion import Phase
 from specfleet_common.back_off import back_off_seconds
+from specfleet_common.lineage import MISMATCH
 from specfleet_common.wire.access import Access
 from specfleet_common.wire.client import AggregatorClient, Refused, Unauthorized, Unreachable
-from specfleet_common.wire.messages import FleetState, TrainerStatus
+from specfleet_common.wire.messages import FleetState, PromotionState, TrainerStatus
 from specfleet_operator import api
 from specfleet_operator.observed import AggregatorView
 from specfleet_operator.store import FleetKey
@@ -204,6 +206,8 @@ def gist(state: FleetState) -> FleetState:
         workers=tuple(
             replace(
                 worker,
+                # A canary runs another drafter every few seconds.
+                observed_digest=MISMATCH if worker.observed_digest == MISMATCH else "",
                 swaps=0,
                 delta_counted=False,
                 drafters=(),
@@ -212,4 +216,13 @@ def gist(state: FleetState) -> FleetState:
             )
             for worker in state.workers
         ),
+        promotions=tuple(_gist(promotion) for promotion in state.promotions),
     )
+
+
+def _gist(promotion: PromotionState) -> PromotionState:
+    """Return a promotion without what is measured; the next look at its fleet shows that."""
+    if promotion.phase == Phase.DONE:
+        return replace(promotion, engines=0, candidate_engines=0)
+    rolled = promotion.candidate_engines if promotion.phase == Phase.ROLLING else 0
+    return replace(promotion, sentence="", candidate_engines=rolled, evidence_digest="", effects=())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Literal
 
 from specfleet_common.lineage import MISMATCH
@@ -17,6 +16,7 @@ from specfleet_operator.aggregation import Aggregation
 from specfleet_operator.cohorts import Cohort
 from specfleet_operator.pods import Pod, Trouble
 from specfleet_operator.reading import Problem
+from specfleet_operator.timestamps import timestamp
 
 READY, SPEC_VALID, SERVING = "Ready", "SpecValid", "Serving"
 TRAINING, AGGREGATING = "Training", "Aggregating"
@@ -64,14 +64,8 @@ def training(
     """
     if wanted == 0 or (wanted is None and not aggregation.training_workers):
         return None
-    if not aggregation.is_known:
-        return Verdict("Unknown", "NotConnected", "The aggregator has not been heard of yet.")
-    if not aggregation.is_reachable:
-        return Verdict(
-            "Unknown",
-            "AggregatorUnreachable",
-            "Nothing is known of the trainers while the aggregator cannot be reached.",
-        )
+    if (unknown := unheard(aggregation, "trainers")) is not None:
+        return unknown
     workers = [worker for worker in aggregation.workers if worker.live and worker.trains]
     if not workers:
         return Verdict("False", "NoTrainerLive", "No training engine has a lease yet.")
@@ -106,7 +100,7 @@ def aggregating(
     if not aggregation.is_known:
         return Verdict("Unknown", "NotConnected", "The aggregator has not been heard of yet.")
     if not aggregation.is_reachable:
-        since = datetime.fromtimestamp(aggregation.since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        since = timestamp(aggregation.since)
         return Verdict(
             "False",
             "AggregatorUnreachable",
@@ -130,6 +124,19 @@ def aggregating(
     if training == 0:
         return Verdict("True", "Idle", "No engine trains; the stable version stays.")
     return Verdict("True", "RoundOpen", "The engines' deltas become versions.")
+
+
+def unheard(aggregation: Aggregation, subject: str) -> Verdict | None:
+    """Return what is said of what only the aggregator knows, None while it can be reached."""
+    if not aggregation.is_known:
+        return Verdict("Unknown", "NotConnected", "The aggregator has not been heard of yet.")
+    if not aggregation.is_reachable:
+        return Verdict(
+            "Unknown",
+            "AggregatorUnreachable",
+            f"Nothing is known of the {subject} while the aggregator cannot be reached.",
+        )
+    return None
 
 
 def ready(

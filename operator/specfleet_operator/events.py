@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from specfleet_operator.api import Cluster, NotFound
+from specfleet_operator.happenings import Happening
 from specfleet_operator.kinds import EVENT
 from specfleet_operator.naming import FIELD_MANAGER, GROUP
 from specfleet_operator.observed import Object
-from specfleet_operator.planning import Happening
 
 REPEAT_SECONDS = 300.0
 """A repetition is written at most this often."""

@@ -19,6 +19,7 @@ from specfleet_operator.conditions import (
     spec_valid,
     training,
 )
+from specfleet_operator.judgeability import JUDGEABLE, judgeable
 from specfleet_operator.naming import AGGREGATOR
 from specfleet_operator.observed import Object
 from specfleet_operator.pods import Pod
@@ -35,6 +36,7 @@ def judge(
     cohorts: Sequence[Cohort],
     pods: Sequence[Pod],
     aggregation: Aggregation,
+    now: float,
 ) -> dict[str, Verdict]:
     """Return the conditions that apply; `subject` is None when the spec says nothing usable."""
     generation = fleet["metadata"].get("generation", 0)
@@ -46,11 +48,12 @@ def judge(
         AGGREGATING: aggregating(
             _aggregator(pods), aggregation, training=num_training, minimum=minimum
         ),
+        JUDGEABLE: judgeable(None if subject is None else subject.fleet.spec, aggregation, now),
     }
     found = {kind: verdict for kind, verdict in others.items() if verdict is not None}
     if not aggregation.is_known:
         # An operator that has just started knows no better than the one before it.
-        for kind in (TRAINING, AGGREGATING):
+        for kind in (TRAINING, AGGREGATING, JUDGEABLE):
             known = carried_over(fleet.get("status") or {}, kind, generation=generation)
             if known is not None and kind in found and found[kind].status == "Unknown":
                 found[kind] = known

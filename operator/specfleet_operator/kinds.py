@@ -23,6 +23,7 @@ class Kind:
 
 
 FLEET = Kind(naming.API_VERSION, naming.KIND, "speculatorfleets")
+PROMOTION = Kind(naming.API_VERSION, naming.PROMOTION_KIND, "drafterpromotions")
 LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases")
 EVENT = Kind("events.k8s.io/v1", "Event", "events")
 POD = Kind("v1", "Pod", "pods")
@@ -39,6 +40,7 @@ CHILDREN: tuple[Kind, ...] = (
     Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"),
     Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"),
     Kind("apps/v1", "ControllerRevision", "controllerrevisions"),
+    PROMOTION,
 )
 """What belongs to a fleet and exists in every cluster."""
 

@@ -8,6 +8,7 @@ from typing import Final
 GROUP: Final = "specfleet.dev"
 API_VERSION: Final = f"{GROUP}/v1alpha1"
 KIND: Final = "SpeculatorFleet"
+PROMOTION_KIND: Final = "DrafterPromotion"
 FIELD_MANAGER: Final = "specfleet-operator"
 
 FLEET_LABEL: Final = f"{GROUP}/fleet"
@@ -25,6 +26,7 @@ RENDER_ANNOTATION: Final = f"{GROUP}/render"
 
 ENGINE: Final = "engine"
 AGGREGATOR: Final = "aggregator"
+PROMOTION: Final = "promotion"
 TEMPLATE: Final = "template"
 """The component of stored pod templates. No selector of a StatefulSet may match them: it would
 take them for its own history."""
@@ -61,6 +63,11 @@ def aggregator_name(fleet: str) -> str:
 def aggregator_host(fleet: str, *, namespace: str, cluster_domain: str) -> str:
     """Return the name under which the fleet's agents and the operator find its aggregator."""
     return f"{aggregator_name(fleet)}.{namespace}.svc.{cluster_domain}"
+
+
+def promotion_name(fleet: str, promotion: str) -> str:
+    """Return the name of the DrafterPromotion of the fleet's promotion with this id."""
+    return child_name(fleet, promotion)
 
 
 def account_name(fleet: str, component: str) -> str:

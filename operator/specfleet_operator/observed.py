@@ -63,7 +63,7 @@ class Trust:
     """The keys that sign them, as a JSON Web Key Set."""
 
 
-Verb = Literal["apply", "delete", "annotate"]
+Verb = Literal["apply", "apply_status", "delete", "annotate"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,47 +7,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from specfleet_operator.aggregation import aggregation, seconds_to_patience
 from specfleet_operator.cohorts import Cohort, found, wished
 from specfleet_operator.comparing import differs, digest
 from specfleet_operator.conditions import SPEC_VALID
+from specfleet_operator.deciding import decisions
+from specfleet_operator.happenings import (
+    Happening,
+    conditions_told,
+    promotions_told,
+    refusals_told,
+    replacements_told,
+)
+from specfleet_operator.judgeability import seconds_to_evidence
 from specfleet_operator.judging import judge
-from specfleet_operator.naming import AGGREGATOR, ENGINE, SETTINGS_ANNOTATION
-from specfleet_operator.observed import Object, ObjectKey, Observed, OperatorFacts, key_of
+from specfleet_operator.mirroring import mirror
+from specfleet_operator.naming import AGGREGATOR, ENGINE, PROMOTION_KIND, SETTINGS_ANNOTATION
+from specfleet_operator.observed import (
+    Object,
+    ObjectKey,
+    Observed,
+    OperatorFacts,
+    Refusal,
+    key_of,
+)
 from specfleet_operator.pods import Pod, pods
 from specfleet_operator.reading import Problem, read
 from specfleet_operator.rendering.config import SETTINGS_FILE, settings_name
-from specfleet_operator.rendering.subject import Subject
+from specfleet_operator.rendering.subject import Owner, Subject
 from specfleet_operator.replacing import next_pods
 from specfleet_operator.status import carried_over, status, transitions
 from specfleet_operator.wanting import Wanted, surplus, wanted
 
 REFUSED = "Refused"
-
-_ON_ITS_WAY = frozenset(
-    {
-        "Changing",
-        "NoTrainerLive",
-        "NotConnected",
-        "PodsMissing",
-        "Replacing",
-        "ScaledToZero",
-        "SettingsPending",
-        "Starting",
-    }
-)
-"""Reasons why something does not hold that are no trouble."""
-
-
-@dataclass(frozen=True, slots=True)
-class Happening:
-    """Something that changed and that a person may want to know: becomes an Event."""
-
-    type: Literal["Normal", "Warning"]
-    reason: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +50,8 @@ class Plan:
 
     apply: tuple[Object, ...]
     """Complete objects, in order; only those that differ from what is there."""
+    statuses: tuple[Object, ...]
+    """What promotions should say; only those that say something else."""
     delete: tuple[ObjectKey, ...]
     """Objects of the fleet that should not be."""
     annotate_pods: Mapping[str, Mapping[str, str]]
@@ -83,7 +79,7 @@ def plan(observed: Observed, facts: OperatorFacts, now: float) -> Plan:
     """Compare what the user wants with what is there; `now` is the wall clock in seconds."""
     metadata, old = observed.fleet["metadata"], observed.fleet.get("status") or {}
     if "deletionTimestamp" in metadata:
-        return Plan((), (), {}, (), dict(old), ())
+        return Plan((), (), (), {}, (), dict(old), ())
     there = pods(observed.children)
     learning = aggregation(observed.aggregator, now)
     subject = read(observed.fleet, facts)
@@ -91,7 +87,8 @@ def plan(observed: Observed, facts: OperatorFacts, now: float) -> Plan:
         problem: Problem | None = subject
         cohorts, actions = found(observed.children, there), _Actions()
     else:
-        what = wanted(subject, observed.trust, observed.children)
+        decided = decisions(metadata["name"], observed.children, learning)
+        what = wanted(subject, observed.trust, observed.children, decided)
         apply = _differing(what, observed)
         problem = _refusal(observed, apply)
         cohorts = wished(what.wishes, observed.children, there)
@@ -107,6 +104,13 @@ def plan(observed: Observed, facts: OperatorFacts, now: float) -> Plan:
         cohorts=cohorts,
         pods=there,
         aggregation=learning,
+        now=now,
+    )
+    shown = mirror(
+        Owner(metadata["name"], metadata["namespace"], metadata["uid"]),
+        learning,
+        observed.children,
+        limit=None if isinstance(subject, Problem) else subject.history_limit,
     )
     new = status(
         old,
@@ -118,13 +122,29 @@ def plan(observed: Observed, facts: OperatorFacts, now: float) -> Plan:
         now=now,
     )
     return Plan(
-        apply=actions.apply,
-        delete=actions.delete,
+        apply=actions.apply + shown.apply,
+        statuses=shown.statuses,
+        delete=actions.delete + shown.delete,
         annotate_pods=actions.annotate_pods,
         delete_pods=actions.delete_pods,
         status=new,
-        events=(*_told(transitions(old, new)), *_replacements(actions.delete_pods)),
-        requeue_seconds=seconds_to_patience(observed.aggregator, now),
+        events=(
+            *conditions_told(transitions(old, new)),
+            *replacements_told(actions.delete_pods),
+            *promotions_told(observed, learning),
+            *refusals_told(observed),
+        ),
+        requeue_seconds=min(
+            (
+                one
+                for one in (
+                    seconds_to_patience(observed.aggregator, now),
+                    seconds_to_evidence(learning, now),
+                )
+                if one is not None
+            ),
+            default=None,
+        ),
     )
 
 
@@ -178,8 +198,8 @@ def _outdated(cohorts: Sequence[Cohort], there: Sequence[Pod]) -> tuple[str, ...
 
 def _refusal(observed: Observed, apply: Sequence[Object]) -> Problem | None:
     """Return what the API server refused; it still does while there is something to apply."""
-    if observed.refused:
-        sentences = [f"{one.key}: {one.message}" for one in observed.refused]
+    if refused := _refused(observed):
+        sentences = [f"{one.key}: {one.message}" for one in refused]
         return Problem(REFUSED, "; ".join(sentences))
     metadata, old = observed.fleet["metadata"], observed.fleet.get("status") or {}
     before = carried_over(old, SPEC_VALID, generation=metadata.get("generation", 0))
@@ -191,25 +211,10 @@ def _refusal(observed: Observed, apply: Sequence[Object]) -> Problem | None:
 
 def _is_about_leftovers(observed: Observed) -> bool:
     """Say whether all that should be is there, and only what should not be cannot be removed."""
-    return bool(observed.refused) and all(one.verb != "apply" for one in observed.refused)
+    refused = _refused(observed)
+    return bool(refused) and all(one.verb != "apply" for one in refused)
 
 
-def _told(changed: Sequence[Mapping[str, Any]]) -> tuple[Happening, ...]:
-    return tuple(
-        Happening(
-            "Warning"
-            if one["status"] == "False" and one["reason"] not in _ON_ITS_WAY
-            else "Normal",
-            one["reason"],
-            one["message"],
-        )
-        for one in changed
-        if one["status"] != "Unknown"
-    )
-
-
-def _replacements(names: Sequence[str]) -> tuple[Happening, ...]:
-    return tuple(
-        Happening("Normal", "ReplacingEngine", f"{name} is replaced, because its template changed.")
-        for name in names
-    )
+def _refused(observed: Observed) -> tuple[Refusal, ...]:
+    """Return what was refused of what the spec asks for: promotions only show what goes on."""
+    return tuple(one for one in observed.refused if one.key.kind != PROMOTION_KIND)

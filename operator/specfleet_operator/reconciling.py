@@ -6,7 +6,7 @@ there is then.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -19,13 +19,16 @@ from specfleet_operator.api import (
     Conflict,
     Ending,
     NotFound,
+    Precondition,
     Refused,
     annotations_patch,
     as_of,
 )
+from specfleet_operator.attempting import Attempts
 from specfleet_operator.certificates import NewKey
 from specfleet_operator.comparing import digest
 from specfleet_operator.events import Events
+from specfleet_operator.happenings import Happening
 from specfleet_operator.kinds import FLEET, POD, SECRET, kind_of
 from specfleet_operator.naming import AGGREGATOR_PORT, aggregator_host, audience
 from specfleet_operator.observed import (
@@ -39,7 +42,7 @@ from specfleet_operator.observed import (
 )
 from specfleet_operator.owning import belonging, is_left_behind, owner_name, owner_uid
 from specfleet_operator.pacing import Pace, Step, applying
-from specfleet_operator.planning import Happening, Plan, plan
+from specfleet_operator.planning import Plan, plan
 from specfleet_operator.store import FleetKey, Store
 from specfleet_operator.tokens import Keys
 from specfleet_operator.trusting import trust
@@ -113,13 +116,16 @@ async def gather(fleet: FleetKey, world: World) -> Observed | None:
 async def carry_out(todo: Plan, observed: Observed, fleet: FleetKey, world: World) -> float | None:
     """Do what a plan says. What is refused is remembered for the next plan, not an error."""
     before = world.refused.get(fleet, ())
-    attempts = _Attempts(fleet, world.pace, before)
+    attempts = Attempts(fleet, world.pace, before)
     try:
         await _apply_all(todo.apply, attempts, fleet, world)
     except Ending as error:
         # The fleet goes with its namespace, perhaps later than its children do.
         log.info("namespace_ending", fleet=str(fleet), message=error.message)
         return None
+    for item in todo.statuses:
+        step = Step("apply_status", key_of(item), digest(item["status"]))
+        await attempts.make(step, partial(_show, item, observed.fleet, world))
     for key in todo.delete:
         await attempts.make(Step("delete", key), partial(_delete, key, fleet, world))
     for name, values in todo.annotate_pods.items():
@@ -151,47 +157,8 @@ async def tell_failure(fleet: FleetKey, error: Exception, world: World) -> None:
         await _tell(item, Happening("Warning", "ReconcileFailed", note), world)
 
 
-@dataclass(slots=True)
-class _Attempts:
-    """What came of the steps of a plan: one that is refused does not stop the others."""
-
-    fleet: FleetKey
-    pace: Pace
-    before: tuple[Refusal, ...]
-    """What was refused the last time."""
-    refused: list[Refusal] = field(default_factory=list)
-    conflict: Conflict | None = None
-    again_seconds: float | None = None
-    """When the first of the steps that are put off is due."""
-
-    async def make(self, step: Step, act: Callable[[], Awaitable[None]]) -> None:
-        """Make a step unless it is too soon, and remember how it failed."""
-        wait = self.pace.wait_seconds(self.fleet, step)
-        if wait > 0:
-            self.again_seconds = min(wait, self.again_seconds or wait)
-            self.refused += [
-                one for one in self.before if (one.verb, one.key) == (step.verb, step.key)
-            ]
-            return
-        try:
-            await act()
-        except Ending:
-            raise
-        except NotFound as error:
-            # It was there a moment ago, or its kind was; the next pass looks again.
-            log.info("gone_meanwhile", key=str(step.key), message=error.message)
-        except Refused as error:
-            self.pace.tried(self.fleet, step)
-            log.warning("refused", verb=step.verb, key=str(step.key), message=error.message)
-            self.refused.append(Refusal(step.key, error.message, step.verb))
-        except Conflict as error:
-            self.conflict = error
-        else:
-            self.pace.tried(self.fleet, step)
-
-
 async def _apply_all(
-    items: Iterable[Object], attempts: _Attempts, fleet: FleetKey, world: World
+    items: Iterable[Object], attempts: Attempts, fleet: FleetKey, world: World
 ) -> None:
     for item in items:
         key = key_of(item)
@@ -219,6 +186,17 @@ async def _apply(item: Object, fleet: FleetKey, world: World) -> None:
         if (current := await world.cluster.get(kind, fleet.namespace, key.name)) is not None:
             world.children.put(current)
         raise
+
+
+async def _show(item: Object, fleet: Object, world: World) -> None:
+    """Write the status of a promotion, which nobody else writes."""
+    key, uid = key_of(item), fleet["metadata"]["uid"]
+    kind = kind_of(key.api_version, key.kind)
+    known = world.children.get(kind, item["metadata"]["namespace"], key.name)
+    if known is None or owner_uid(known) != uid:
+        return  # It could not be applied, which says enough.
+    since = Precondition(known["metadata"]["uid"])
+    world.children.put(await world.cluster.apply_status(item, since=since))
 
 
 async def _delete(key: ObjectKey, fleet: FleetKey, world: World) -> None:

@@ -6,7 +6,6 @@ Numbers that move all the time are left out or rounded, so that a fleet at rest 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from specfleet_common.api.fleet import MAIN_COHORT
@@ -15,8 +14,10 @@ from specfleet_common.wire.messages import VersionRef, WorkerState
 from specfleet_operator.aggregation import Aggregation
 from specfleet_operator.cohorts import Cohort
 from specfleet_operator.conditions import READY, Verdict
-from specfleet_operator.naming import ENGINE
+from specfleet_operator.naming import ENGINE, promotion_name
+from specfleet_operator.rendering.promotions import progress
 from specfleet_operator.rendering.subject import selector
+from specfleet_operator.timestamps import timestamp
 
 SMALLEST_CHANGE = 0.05
 """An acceptance length that moved by less is not written again."""
@@ -58,7 +59,7 @@ def status(
             }
             for cohort in cohorts
         ],
-        **_learned(old, aggregation),
+        **_learned(old, aggregation, fleet=fleet),
     }
 
 
@@ -102,7 +103,7 @@ def _condition(
         "type": kind,
         "status": verdict.status,
         "observedGeneration": generation,
-        "lastTransitionTime": old["lastTransitionTime"] if old and stays else _timestamp(now),
+        "lastTransitionTime": old["lastTransitionTime"] if old and stays else timestamp(now),
         "reason": verdict.reason,
         "message": _shortened(verdict.message),
     }
@@ -113,23 +114,20 @@ def _shortened(message: str) -> str:
     return message if len(message) <= LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]}…"
 
 
-def _timestamp(now: float) -> str:
-    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def _old_condition(old: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
     conditions: Sequence[Mapping[str, Any]] = old.get("conditions", ())
     return next((condition for condition in conditions if condition["type"] == kind), None)
 
 
-def _learned(old: Mapping[str, Any], aggregation: Aggregation) -> dict[str, Any]:
+def _learned(old: Mapping[str, Any], aggregation: Aggregation, *, fleet: str) -> dict[str, Any]:
     """Return what the aggregator knows, or what it said last while it is silent."""
     state = aggregation.current
     if state is None:
-        known = ("drafter", "aggregation", "acceptanceLength")
+        known = ("drafter", "aggregation", "promotion", "acceptanceLength")
         return {name: old[name] for name in known if name in old}
     drafter = {
         "stable": None if state.stable is None else _shown(state.stable),
+        "candidate": None if state.candidate is None else _shown(state.candidate),
         "lineage": state.lineage_id or None,
     }
     found: dict[str, Any] = {
@@ -141,6 +139,13 @@ def _learned(old: Mapping[str, Any], aggregation: Aggregation) -> dict[str, Any]
             "trainingWorkers": state.training_workers,
         },
     }
+    if state.promotions:
+        newest = state.promotions[0]
+        found["promotion"] = {
+            "name": promotion_name(fleet, newest.id),
+            "phase": newest.phase,
+            "reason": progress(newest),
+        }
     length = _acceptance_length(old.get("acceptanceLength"), aggregation.workers)
     return found if length is None else {**found, "acceptanceLength": length}
 

@@ -34,7 +34,7 @@ from specfleet_operator.observed import Object, ObjectKey, key_of
 _Key = tuple[str, str, str]
 
 _WITH_GENERATION = frozenset(
-    {"SpeculatorFleet", "StatefulSet", "PodDisruptionBudget", "NetworkPolicy"}
+    ["SpeculatorFleet", "DrafterPromotion", "StatefulSet", "PodDisruptionBudget", "NetworkPolicy"]
 )
 
 

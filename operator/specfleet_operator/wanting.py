@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from specfleet_common.api.promotion import Decision
 from specfleet_operator.cohorts import Wish
 from specfleet_operator.comparing import stamped
 from specfleet_operator.naming import AGGREGATOR, aggregator_name, engines_name
@@ -48,10 +49,15 @@ class Wanted:
     wishes: Mapping[str, Wish]
 
 
-def wanted(subject: Subject, trust: Trust | None, children: Collection[Object]) -> Wanted:
-    """Return what the fleet should consist of."""
+def wanted(
+    subject: Subject,
+    trust: Trust | None,
+    children: Collection[Object],
+    decisions: Mapping[str, Decision],
+) -> Wanted:
+    """Return what the fleet should consist of; `decisions` are those of users on promotions."""
     kept = {AGGREGATOR: _aggregator(subject, children), **_engines(subject, children)}
-    objects = surroundings(subject)
+    objects = surroundings(subject, decisions)
     if trust is not None:
         objects += running(subject, trust, kept)
     return Wanted(

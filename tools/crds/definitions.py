@@ -76,6 +76,11 @@ FLEET: Final = Resource(
         Column("Engines", ".status.engines", description="Ready and all engines."),
         Column("Drafter", ".status.drafter.stable", description="The promoted drafter."),
         Column("Accept", ".status.acceptanceLength", description="Tokens per verification step."),
+        Column(
+            "Promotion",
+            ".status.promotion.reason",
+            description="How far the candidate is, or how the last one ended.",
+        ),
         Column("Round", ".status.aggregation.round", "integer", "The round that is open.", True),
         Column("Version", ".status.aggregation.version", "integer", "The newest version.", True),
         Column(
@@ -107,7 +112,11 @@ PROMOTION: Final = Resource(
         Column("Version", ".spec.version", "integer", "Number of the candidate."),
         Column("Phase", ".status.phase", description="How far the judgement is."),
         Column("Outcome", ".status.outcome", description="How it ended."),
-        Column("Gain", ".status.summary.gainPercent", description="Gain over stable in percent."),
+        Column(
+            "Gain",
+            ".status.effects[0].gainPercent",
+            description="Gain over the stable version in percent.",
+        ),
         Column("Decision", ".spec.decision", description="What a user decided.", wide=True),
         Column("Message", ".status.message", description="All of it in a sentence.", wide=True),
         AGE,

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import structlog
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from specfleet_agent import http, transfers
+from specfleet_agent import http, needs
 from specfleet_agent.bank import Bank
 from specfleet_agent.delivering import Delivery
 from specfleet_agent.instruments import Instruments, Mirror, Reading
@@ -21,12 +21,15 @@ from specfleet_agent.link import Link
 from specfleet_agent.loops import Loops
 from specfleet_agent.memory import find_cgroup
 from specfleet_agent.observing import Observer
+from specfleet_agent.outbox import Outbox
+from specfleet_agent.sending import Sender
 from specfleet_agent.settings import Settings
 from specfleet_agent.situation import Worker
 from specfleet_agent.supervising import Supervisor
 from specfleet_agent.supervision import Limits
 from specfleet_agent.trainer_process import TrainerProcess
 from specfleet_agent.volume import Volume
+from specfleet_agent.witnessing import Witness
 from specfleet_common.files import write_file
 from specfleet_common.reaping import adopt_orphans, reap
 from specfleet_common.wire.access import access_by_files
@@ -69,7 +72,14 @@ async def run(settings: Settings, environment: Mapping[str, str]) -> int:
         cgroup=find_cgroup(),
         clock=time.monotonic,
     )
-    delivery = Delivery(worker, volume, observer, Bank(settings.shm_directory), instruments)
+    delivery = Delivery(
+        worker,
+        volume,
+        observer,
+        Bank(settings.shm_directory),
+        instruments,
+        clock=time.monotonic,
+    )
     access = access_by_files(ca_file=settings.ca_file, token_file=settings.token_file)
     client = AggregatorClient(settings.aggregator, access)
     link = Link(
@@ -81,6 +91,11 @@ async def run(settings: Settings, environment: Mapping[str, str]) -> int:
         phase=supervisor.phase,
         clock=time.monotonic,
     )
+    outbox = Outbox(worker.id)
+    witness = Witness(
+        worker, settings.shm_directory, observer, outbox, instruments, clock=time.monotonic
+    )
+    sender = Sender(outbox, client, volume, observer, instruments, clock=time.monotonic)
     server, port = await http.serve(
         settings.http_host,
         settings.http_port,
@@ -98,7 +113,7 @@ async def run(settings: Settings, environment: Mapping[str, str]) -> int:
             seen = await observer.look()
             mirror.reading = Reading(
                 seen=seen,
-                held=transfers.held(worker, seen),
+                held=needs.held(worker, seen),
                 connected=link.connected,
                 trainer_running=supervisor.trainer.running,
                 trainer_parked=supervisor.trainer.parked,
@@ -129,6 +144,8 @@ async def run(settings: Settings, environment: Mapping[str, str]) -> int:
                     wake=link.move_soon,
                 ),
                 loops.keep("deliver", delivery.deliver, patience_seconds=PATIENCE_SECONDS),
+                loops.keep("witness", witness.watch, patience_seconds=PATIENCE_SECONDS),
+                loops.keep("evidence", sender.send, patience_seconds=PATIENCE_SECONDS),
                 loops.keep("read", read, patience_seconds=PATIENCE_SECONDS),
             )
         ]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from specfleet_agent.engine_page import EnginePage
 from specfleet_agent.situation import Serve, Situation, Worker
+from specfleet_agent.switchback import running
 from specfleet_common.exchange import LOCAL_WEIGHTS, version_file
 from specfleet_common.lineage import LOCAL, STOCK, short
 from specfleet_common.wire.messages import VersionRef
@@ -30,17 +31,15 @@ class Wanted:
     reason: str
 
 
-def wanted(worker: Worker, seen: Situation) -> Wanted:
-    """Say what the bank should hold now; without an aggregator the last known answer stands."""
+def wanted(worker: Worker, seen: Situation, *, now: float) -> Wanted:
+    """Say what the bank should hold now."""
     page = seen.page
     if page is None:
         return Wanted(None, "there is no engine yet")
     if worker.serve is Serve.STOCK:
         return Wanted(_stock(page), "this cohort serves stock")
     if worker.serve is Serve.STABLE:
-        if seen.answer is None:
-            return Wanted(None, "the aggregator has not named a stable version yet")
-        return _version(page, seen, seen.answer.stable, "stable")
+        return _stable(worker, page, seen, now)
     local = _local(seen)
     if local is not None:
         return Wanted(local, "the trainer has newer weights than its base version")
@@ -61,15 +60,45 @@ def _stock(page: EnginePage) -> Weights:
     return Weights(STOCK, page.stock_digest, page.stock_file)
 
 
-def _version(page: EnginePage, seen: Situation, version: VersionRef | None, role: str) -> Wanted:
+def _stable(worker: Worker, page: EnginePage, seen: Situation, now: float) -> Wanted:
+    """Say what to serve in place of stable while the lease lasts, else stable."""
+    if seen.answer is None:
+        return _remembered(page, seen, now)
+    answer = seen.leased(now)
+    if answer is None:
+        return _version(page, seen, seen.answer.stable, "stable", "the lease has ended, ")
+    comparison = running(worker, seen, now=now)
+    if comparison is not None:
+        block = comparison.block(now)
+        arm = comparison.arm(block).lower()
+        return _version(page, seen, comparison.version(block), arm, f"in block {block} ")
+    if answer.serve is not None and seen.has(answer.serve):
+        return _version(page, seen, answer.serve, "assigned")
+    return _version(page, seen, answer.stable, "stable")
+
+
+def _remembered(page: EnginePage, seen: Situation, now: float) -> Wanted:
+    """Leave the bank as it is after a start; not for longer, because it may hold a candidate."""
+    stable = seen.files.stable
+    if stable is None or stable.lineage_id != page.lineage.id:
+        return Wanted(None, "the aggregator has not named a stable version yet")
+    if now - seen.started_at <= stable.lease_seconds:
+        return Wanted(None, "the aggregator has not answered since the start")
+    version = VersionRef(stable.number, stable.digest, size_bytes=0)
+    return _version(page, seen, version, "stable", "without an answer since the start, ")
+
+
+def _version(
+    page: EnginePage, seen: Situation, version: VersionRef | None, role: str, when: str = ""
+) -> Wanted:
     if version is None:
-        return Wanted(None, f"there is no {role} version yet")
+        return Wanted(None, f"{when}there is no {role} version yet")
     if version.digest == page.stock_digest:
-        return Wanted(_stock(page), f"the {role} version is stock")
-    if not seen.files.hold(version):
+        return Wanted(_stock(page), f"{when}the {role} version is stock")
+    if not seen.has(version):
         return Wanted(None, f"version {version.number} ({short(version.digest)}) is not here yet")
     weights = Weights(VERSION, version.digest, version_file(version.number))
-    return Wanted(weights, f"the {role} version is {version.number}")
+    return Wanted(weights, f"{when}the {role} version is {version.number}")
 
 
 def _base(seen: Situation) -> VersionRef | None:

@@ -12,7 +12,9 @@ from specfleet_common.lineage import STOCK, Lineage
 from specfleet_common.shm.layout import Layout
 
 Count = Annotated[int, Field(ge=0)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Observed = Annotated[str, Field(pattern=r"^(stock|local|mismatch|[0-9a-f]{64})$")]
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
 
@@ -29,15 +31,35 @@ class NotAdapted(PageError):
 
 
 @dataclass(frozen=True, slots=True)
+class Band:
+    """Counters of one drafter while the engine's batch was in one band."""
+
+    band: Count
+    verify_steps: Count
+    output_tokens: Count
+    busy_seconds: Seconds
+
+
+@dataclass(frozen=True, slots=True)
 class Drafter:
-    """Counters of one drafter since the engine started."""
+    """Counters of one drafter since the engine started; older engines count no bands."""
 
     digest: str
     verify_steps: Count
     drafted: tuple[Count, ...]
     accepted: tuple[Count, ...]
     output_tokens: Count
-    busy_seconds: Annotated[float, Field(ge=0)]
+    busy_seconds: Seconds
+    bands: tuple[Band, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """A request that has ended, and all drafters that proposed for it; its name may come again."""
+
+    request: str
+    ended: Seconds
+    digests: tuple[Observed, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +100,17 @@ class EnginePage:
     drafters: tuple[Drafter, ...]
     adapting: bool
     reason: str
+    requests: tuple[Drafted, ...] = ()
+    """The newest that have ended; older engines name none."""
 
     @property
     def runs_stock(self) -> bool:
         """Return whether the live weights are the drafter as shipped."""
         return self.observed in (STOCK, self.stock_digest)
+
+    def content(self, name: str) -> str:
+        """Return the digest for which a drafter's name on this page stands, where it has one."""
+        return self.stock_digest if name == STOCK else name
 
     @property
     def layout(self) -> Layout:

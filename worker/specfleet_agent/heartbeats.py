@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specfleet_agent import transfers
+from specfleet_agent import needs
 from specfleet_agent.situation import Situation, Worker
 from specfleet_common.lineage import STOCK
 from specfleet_common.wire.codec import MAX_PROBLEM_LETTERS
@@ -20,7 +20,7 @@ def heartbeat(worker: Worker, seen: Situation, *, trainer_phase: str) -> Heartbe
         trains=worker.trains,
         lineage=page.lineage,
         stock_digest=page.stock_digest,
-        held=transfers.held(worker, seen),
+        held=needs.held(worker, seen),
         observed_digest=page.observed,
         swaps=page.swaps,
         trainer=_trainer(seen, trainer_phase),
@@ -36,6 +36,7 @@ def heartbeat(worker: Worker, seen: Situation, *, trainer_phase: str) -> Heartbe
             for drafter in page.drafters
         ),
         engine_problem=problem,
+        serve=worker.serve.value,
     )
 
 
@@ -53,6 +54,7 @@ def _without_page(worker: Worker, seen: Situation, problem: str, trainer_phase: 
         trainer=_trainer(seen, trainer_phase),
         drafters=(),
         engine_problem=problem,
+        serve=worker.serve.value,
     )
 
 

@@ -17,6 +17,7 @@ from specfleet_agent.engine_page import EnginePage
 from specfleet_agent.situation import Situation
 from specfleet_agent.supervision import CAUSES
 from specfleet_common.exchange import TrainerReport
+from specfleet_common.judge.records import Block, Request, Walk
 from specfleet_common.lineage import LOCAL, STOCK
 from specfleet_common.telemetry import metrics
 from specfleet_common.wire.messages import VersionRef
@@ -49,6 +50,15 @@ class Instruments:
         for cause in CAUSES:
             self.trainer_restarts.labels(cause=cause)
         self.loop_failures = metrics.counter(metrics.AGENT_LOOP_FAILURES, registry)
+        self.blocks = metrics.counter(metrics.AGENT_BLOCKS, registry)
+        self.requests = metrics.counter(metrics.AGENT_REQUESTS, registry)
+        self.evidence = metrics.counter(metrics.AGENT_EVIDENCE, registry)
+        self.evidence_calls = metrics.counter(metrics.AGENT_EVIDENCE_CALLS, registry)
+
+    def count_evidence(self, records: Iterable[Walk | Block | Request], *, result: str) -> None:
+        """Count records by what became of them: stored, unwanted, refused or dropped."""
+        for record in records:
+            self.evidence.labels(kind=type(record).__name__.lower(), result=result).inc()
 
 
 class Mirror(Collector):

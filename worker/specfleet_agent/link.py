@@ -9,23 +9,28 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 import structlog
 
 from specfleet_agent import heartbeats
+from specfleet_agent.failures import result_of
 from specfleet_agent.instruments import Instruments
 from specfleet_agent.observing import Observer
-from specfleet_agent.situation import Reply, Worker
+from specfleet_agent.situation import Reply, Situation, Worker
+from specfleet_agent.switchback import anchored
 from specfleet_agent.transfers import (
     Pull,
     PushDelta,
     Pushed,
     PutStock,
+    RememberStable,
     Remove,
     Transfer,
     WriteOrders,
+    WriteWalking,
     next_transfer,
 )
 from specfleet_agent.volume import Volume
@@ -37,7 +42,6 @@ from specfleet_common.wire.client import (
     PatchUnusable,
     Pulled,
     Refused,
-    Unauthorized,
     Unreachable,
 )
 from specfleet_common.wire.messages import (
@@ -118,14 +122,26 @@ class Link:
         self._unanswered_beats = 0
         self._instruments.heartbeats.labels(result="ok").inc()
         if seen.page is not None:
-            self._observer.reply = Reply(seen.page.lineage.id, answer, asked_at)
-            if answer != seen.answer:
-                self.move_soon.set()
+            self._answered(answer, seen, asked_at=asked_at, lineage_id=seen.page.lineage.id)
         return answer.heartbeat_seconds
+
+    def _answered(
+        self, answer: HeartbeatReply, seen: Situation, *, asked_at: float, lineage_id: str
+    ) -> None:
+        before = self._observer.reply
+        anchor = anchored(
+            None if before is None else before.anchor,
+            answer.comparison,
+            asked_at=asked_at,
+            answered_at=self._clock(),
+        )
+        self._observer.reply = Reply(lineage_id, answer, asked_at, anchor)
+        if seen.answer is None or _lasting(answer) != _lasting(seen.answer):
+            self.move_soon.set()
 
     def _unanswered(self, error: Unreachable | Refused) -> float:
         self._unanswered_beats += 1
-        result = _result(error)
+        result = result_of(error)
         self._instruments.heartbeats.labels(result=result).inc()
         if not self.trouble.startswith(result):
             log.warning("aggregator_does_not_answer", result=result, reason=str(error))
@@ -165,6 +181,11 @@ class Link:
             case WriteOrders(orders):
                 await asyncio.to_thread(self._volume.write_orders, orders)
                 log.info("orders_written", round=orders.round, version=orders.version)
+            case WriteWalking(walking):
+                await asyncio.to_thread(self._volume.write_walking, walking)
+                log.info("walking", promotion="" if walking is None else walking.promotion)
+            case RememberStable(stable):
+                await asyncio.to_thread(self._volume.remember_stable, stable)
             case Remove(files):
                 await asyncio.to_thread(self._volume.remove, files)
 
@@ -232,7 +253,7 @@ class Link:
         pause = back_off_seconds(self._failed_transfers)
         if isinstance(error, Refused):
             pause = REFUSED_SECONDS
-        self._instruments.transfers.labels(kind=kind, result=_result(error)).inc()
+        self._instruments.transfers.labels(kind=kind, result=result_of(error)).inc()
         log.warning("transfer_failed", kind=kind, reason=str(error), next_seconds=pause)
         return pause
 
@@ -240,7 +261,8 @@ class Link:
 _KINDS: dict[type[Transfer], str] = {PutStock: "put_stock", PushDelta: "push_delta", Pull: "pull"}
 
 
-def _result(error: Unreachable | Refused) -> str:
-    if isinstance(error, Refused):
-        return "refused"
-    return "unauthorized" if isinstance(error, Unauthorized) else "unreachable"
+def _lasting(answer: HeartbeatReply) -> HeartbeatReply:
+    """Return an answer without what differs from one to the next whatever happens."""
+    if answer.comparison is None:
+        return answer
+    return replace(answer, comparison=replace(answer.comparison, elapsed_seconds=0.0))

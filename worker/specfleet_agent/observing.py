@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 
 import structlog
 
 from specfleet_agent.engine_page import EnginePage, NotAdapted, PageError, decode
-from specfleet_agent.situation import Reply, Situation
+from specfleet_agent.situation import Reply, Situation, Written
 from specfleet_agent.volume import Volume
 from specfleet_common.shm.layout import ShmAbsent, ShmMismatch
 from specfleet_common.shm.names import page_file
@@ -32,8 +33,13 @@ class Observer:
         self._clock = clock
         self._one_at_a_time = asyncio.Lock()
         self._page_problem = ""
+        self._content: Mapping[str, object] = {}
+        self._decoded_page: EnginePage | None = None
         self._beat: tuple[str, int] = ("", 0)
-        self._beat_at = clock()
+        self._started_at = self._beat_at = clock()
+        self._looked_at = -math.inf
+        """When the page with this beat was last looked for, and found."""
+        self._written = Written(-math.inf, math.inf)
 
     async def look(self) -> Situation:
         """Return the situation of this moment."""
@@ -44,7 +50,14 @@ class Observer:
         page, engine_problem = self._page()
         stock_file = None if page is None else page.stock_file
         files = self._volume.read(stock_file=stock_file)
-        return Situation(page=page, engine_problem=engine_problem, reply=reply, files=files)
+        return Situation(
+            page=page,
+            engine_problem=engine_problem,
+            reply=reply,
+            files=files,
+            started_at=self._started_at,
+            page_written=None if page is None else self._written,
+        )
 
     def _page(self) -> tuple[EnginePage | None, str]:
         """Return the engine's page, and why the engine is not adapted.
@@ -52,10 +65,11 @@ class Observer:
         A page that cannot be used counts as no engine, and is logged.
         """
         page, problem, engine_problem = None, "", ""
+        looked_at = self._clock()
         try:
             # Attached anew every time: an engine that starts again puts another file there.
             content = PageReader.attach(self._volume.shared / page_file(RANK)).read()
-            page = None if content is None else self._living(decode(content))
+            page = None if content is None else self._living(self._decoded(content), looked_at)
         except ShmAbsent:
             pass
         except NotAdapted as error:
@@ -69,11 +83,20 @@ class Observer:
         self._page_problem = problem
         return page, engine_problem
 
-    def _living(self, page: EnginePage) -> EnginePage:
+    def _decoded(self, content: Mapping[str, object]) -> EnginePage:
+        """Return the page; it is looked at more often than it changes, and decoding costs most."""
+        if self._decoded_page is None or content != self._content:
+            self._decoded_page = decode(content)
+            self._content = content
+        return self._decoded_page
+
+    def _living(self, page: EnginePage, looked_at: float) -> EnginePage:
         """Return the page of an engine that lives; a dead one leaves its page as it was."""
         now, beat = self._clock(), (page.incarnation, page.beats)
         if beat != self._beat:
             self._beat, self._beat_at = beat, now
+            self._written = Written(after=self._looked_at, by=now)
+        self._looked_at = looked_at
         if now - self._beat_at > self._silence_seconds:
             raise PageError(f"the engine has been silent for {self._silence_seconds:.0f} s")
         return page

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from specfleet_agent.engine_page import EnginePage
-from specfleet_agent.situation import Files, Serve, Situation, Worker
+from specfleet_agent.needs import nearest, needed
+from specfleet_agent.situation import Files, LastStable, Serve, Situation, Worker
 from specfleet_common.codecs.codec import Codec
-from specfleet_common.exchange import Orders, delta_file, version_file
+from specfleet_common.exchange import Head, Orders, Walking, delta_file, version_file
 from specfleet_common.lineage import Lineage, short
 from specfleet_common.wire.messages import HeartbeatReply, Outcome, VersionRef
 
@@ -55,13 +56,27 @@ class WriteOrders:
 
 
 @dataclass(frozen=True, slots=True)
+class WriteWalking:
+    """Tell the trainer which heads to walk, None to walk none."""
+
+    walking: Walking | None
+
+
+@dataclass(frozen=True, slots=True)
+class RememberStable:
+    """Keep what is stable for the time after a restart."""
+
+    stable: LastStable
+
+
+@dataclass(frozen=True, slots=True)
 class Remove:
     """Delete files that nobody needs any more."""
 
     files: tuple[str, ...]
 
 
-Transfer = PutStock | PushDelta | Pull | WriteOrders | Remove
+Transfer = PutStock | PushDelta | Pull | WriteOrders | WriteWalking | RememberStable | Remove
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +105,10 @@ def next_transfer(worker: Worker, seen: Situation, *, pushed: Pushed | None) -> 
         return Next(None, "the aggregator has not answered yet")
     lineage_id = page.lineage.id
 
+    stable = _stable(worker, lineage_id, answer)
+    if stable is not None and stable != files.stable:
+        return Next(RememberStable(stable), f"version {stable.number} is stable")
+
     if answer.stock_wanted and files.stock_digest == page.stock_digest:
         stock = PutStock(page.lineage, page.stock_digest, page.stock_file)
         return Next(stock, "the aggregator has no version 0 yet")
@@ -98,45 +117,47 @@ def next_transfer(worker: Worker, seen: Situation, *, pushed: Pushed | None) -> 
     if push is not None and _may_push(push, pushed, asked_at=seen.reply.asked_at):
         return Next(push, f"the trainer has finished round {push.round}")
 
-    for version in _needed(worker, answer):
-        if not files.hold(version):
-            why = f"version {version.number} ({short(version.digest)}) is not on the volume"
-            return Next(Pull(lineage_id, version, _nearest(version, files)), why)
-
+    # As soon as its version is here: what else is to be pulled does not keep the trainer waiting.
     orders = _orders(page, answer, attempt=_attempt(answer, files, pushed))
-    if worker.trains and orders is not None and orders != files.orders:
+    if worker.trains and orders is not None and orders != files.orders and files.hold(answer.base):
         return Next(WriteOrders(orders), f"round {orders.round} starts from {orders.version}")
 
-    unneeded = _unneeded(worker, answer, files)
+    for version in needed(worker, page, answer):
+        if not files.hold(version):
+            why = f"version {version.number} ({short(version.digest)}) is not on the volume"
+            return Next(Pull(lineage_id, version, nearest(version, files)), why)
+
+    walking = _walking(worker, page, answer)
+    if walking != files.walking:
+        return Next(WriteWalking(walking), _walking_reason(walking))
+
+    unneeded = _unneeded(worker, page, answer, files)
     if unneeded:
         return Next(Remove(unneeded), f"round {answer.round} does not need older files")
     return Next(None, _idle_reason(page, answer, files, push, pushed))
 
 
-def _needed(worker: Worker, answer: HeartbeatReply) -> tuple[VersionRef, ...]:
-    """Return the versions this worker uses, the one it trains from first."""
-    needed = []
-    if answer.base is not None and (worker.trains or worker.serve is Serve.LOCAL):
-        needed.append(answer.base)
-    if answer.stable is not None and worker.serve is Serve.STABLE:
-        needed.append(answer.stable)
-    return tuple(needed)
-
-
-def _nearest(version: VersionRef, files: Files) -> VersionRef | None:
-    """Return the version on the volume whose number is closest, None when it has no whole one."""
-    whole = [(number, digest) for number, digest in sorted(files.versions.items()) if digest]
-    if not whole:
+def _stable(worker: Worker, lineage_id: str, answer: HeartbeatReply) -> LastStable | None:
+    if answer.stable is None or worker.serve is not Serve.STABLE:
         return None
-    number, digest = min(whole, key=lambda held: abs(held[0] - version.number))
-    return VersionRef(number, digest, size_bytes=0)
+    return LastStable(lineage_id, answer.stable.number, answer.stable.digest, answer.lease_seconds)
 
 
-def held(worker: Worker, seen: Situation) -> VersionRef | None:
-    """Return the global version that this worker holds, None while it holds none it should."""
-    if seen.answer is None:
+def _walking(worker: Worker, page: EnginePage, answer: HeartbeatReply) -> Walking | None:
+    walk = answer.walk
+    if walk is None or not worker.trains:
         return None
-    return next((v for v in _needed(worker, seen.answer) if seen.files.hold(v)), None)
+    return Walking(
+        promotion=walk.promotion,
+        lineage_id=page.lineage.id,
+        candidate=Head(walk.candidate.digest, version_file(walk.candidate.number)),
+        stable=Head(walk.stable.digest, version_file(walk.stable.number)),
+        stock_digest=page.stock_digest,
+    )
+
+
+def _walking_reason(walking: Walking | None) -> str:
+    return "there is nothing to walk" if walking is None else f"{walking.promotion} is to be walked"
 
 
 def _attempt(answer: HeartbeatReply, files: Files, pushed: Pushed | None) -> int:
@@ -169,6 +190,7 @@ def _orders(page: EnginePage, answer: HeartbeatReply, *, attempt: int) -> Orders
         codec=answer.orders.codec,
         dpace=answer.orders.dpace,
         counted_version=answer.counted_version,
+        fresh=answer.orders.fresh,
     )
 
 
@@ -208,10 +230,12 @@ def _may_push(push: PushDelta, pushed: Pushed | None, *, asked_at: float) -> boo
     return asked_at > pushed.answered_at
 
 
-def _unneeded(worker: Worker, answer: HeartbeatReply, files: Files) -> tuple[str, ...]:
+def _unneeded(
+    worker: Worker, page: EnginePage, answer: HeartbeatReply, files: Files
+) -> tuple[str, ...]:
     if answer.base is None:
         return ()
-    keep = {version.number for version in _needed(worker, answer)}
+    keep = {version.number for version in needed(worker, page, answer)}
     versions = [version_file(n) for n in sorted(files.versions) if n not in keep]
     deltas = [delta_file(n) for n in sorted(files.deltas) if n < answer.round]
     return (*versions, *deltas)

@@ -12,14 +12,18 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 import structlog
+from pydantic import TypeAdapter
 
-from specfleet_agent.situation import Files
+from specfleet_agent.situation import Files, LastStable
 from specfleet_common import exchange
-from specfleet_common.exchange import ExchangeError, Orders, TrainerReport
+from specfleet_common.exchange import ExchangeError, Orders, TrainerReport, Walking, WalkReport
+from specfleet_common.files import write_file
 from specfleet_common.tensors import TensorError, content_digest_of_file
 
 log = structlog.get_logger()
 
+STABLE = "stable.json"
+"""The agent's own note for the time after its restart."""
 _VERSION = re.compile(r"version-(\d+)\.safetensors")
 _DELTA = re.compile(r"delta-(\d+)\.bin")
 
@@ -57,8 +61,12 @@ class Volume:
         self.state = state
         self.shared = shared
         self._digest = _Reader(_digest)
-        self._orders = _Reader(_orders)
-        self._report = _Reader(_report)
+        # What cannot be read counts as not there: orders are written again, a report comes anew.
+        self._orders = _Reader(_message_reader(Orders))
+        self._report = _Reader(_message_reader(TrainerReport))
+        self._walking = _Reader(_message_reader(Walking))
+        self._walks = _Reader(_message_reader(WalkReport))
+        self._stable = _Reader(_message_reader(LastStable))
 
     def read(self, *, stock_file: str | None) -> Files:
         """Return what lies there now; `stock_file` None means that no engine has named one."""
@@ -75,6 +83,8 @@ class Volume:
             report=self._report(self.state / exchange.REPORT),
             stock_digest=None if stock_file is None else self._digest(self.shared / stock_file),
             deltas=frozenset(number for number, _ in _numbered(names, _DELTA)),
+            stable=self._stable(self.state / STABLE),
+            walking=self._walking(self.state / exchange.WALKING),
         )
 
     def report_stamp(self) -> int | None:
@@ -87,6 +97,21 @@ class Volume:
     def write_orders(self, orders: Orders) -> None:
         """Tell the trainer what to do."""
         exchange.write_message(self.state / exchange.ORDERS, orders)
+
+    def write_walking(self, walking: Walking | None) -> None:
+        """Tell the trainer which heads to walk, None to walk none."""
+        if walking is None:
+            (self.state / exchange.WALKING).unlink(missing_ok=True)
+        else:
+            exchange.write_message(self.state / exchange.WALKING, walking)
+
+    def walks(self) -> WalkReport | None:
+        """Return what the trainer has walked, None before it has."""
+        return self._walks(self.state / exchange.WALKS)
+
+    def remember_stable(self, stable: LastStable) -> None:
+        """Keep what is stable for the time after a restart."""
+        write_file(self.state / STABLE, TypeAdapter(LastStable).dump_json(stable))
 
     def remove(self, names: tuple[str, ...]) -> None:
         """Delete files of the state directory; one that is gone already is no failure."""
@@ -109,19 +134,12 @@ def _digest(path: Path) -> str | None:
         return ""
 
 
-def _orders(path: Path) -> Orders | None:
-    """Return the orders; unreadable ones count as none and are written again."""
-    try:
-        return exchange.read_message(path, Orders)
-    except ExchangeError as error:
-        log.warning("orders_unreadable", reason=str(error))
-        return None
+def _message_reader(kind: type[Value]) -> Callable[[Path], Value | None]:
+    def read(path: Path) -> Value | None:
+        try:
+            return exchange.read_message(path, kind)
+        except ExchangeError as error:
+            log.warning("message_unreadable", reason=str(error))
+            return None
 
-
-def _report(path: Path) -> TrainerReport | None:
-    """Return the report; one of another version counts as none, and so its delta does."""
-    try:
-        return exchange.read_message(path, TrainerReport)
-    except ExchangeError as error:
-        log.warning("report_unreadable", reason=str(error))
-        return None
+    return read

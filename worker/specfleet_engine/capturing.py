@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -135,6 +135,12 @@ class Capture:
         taken = self._sink.put(record)
         self.counts.dropped_records += not taken
         return taken
+
+
+def snapshot(capture: Capture | None) -> Mapping[str, int]:
+    """Return what was captured as plain values; all zero where nothing is captured."""
+    counts = CaptureCounts() if capture is None else capture.counts
+    return {**asdict(counts), "followed": 0 if capture is None else capture.followed}
 
 
 @dataclass(slots=True)

@@ -32,6 +32,8 @@ class NewRequest:
     max_output_tokens: int
     min_output_tokens: int
     stop_tokens: frozenset[int]
+    external_id: str
+    """What the request is called outside of the engine; several may have the same."""
 
 
 @dataclass(slots=True)

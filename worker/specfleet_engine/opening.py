@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import logging
+import time
+from collections.abc import Callable
 
 from specfleet_common.files import write_file
 from specfleet_common.lineage import Lineage
@@ -20,6 +22,8 @@ from specfleet_engine.swapping import StagedT, Weights
 log = logging.getLogger("vllm.specfleet")
 
 
+PAGE_BYTES = 256 << 10
+"""More than the most drafters with all bands and the most requests with the longest names need."""
 _LETTERS = 1000
 _REASON_BYTES = 16 * _LETTERS
 """JSON writes a letter as up to 12 bytes."""
@@ -30,7 +34,13 @@ class SharedMemoryFull(Exception):
 
 
 def open_session(
-    settings: Settings, *, layout: Layout, lineage: Lineage, live: Weights[StagedT], rank: int
+    settings: Settings,
+    *,
+    layout: Layout,
+    lineage: Lineage,
+    live: Weights[StagedT],
+    rank: int,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Session[StagedT]:
     """Write the stock drafter, make ring and page, and return the session that keeps them.
 
@@ -40,7 +50,7 @@ def open_session(
     directory.mkdir(parents=True, exist_ok=True)
     try:
         # First, so that there is room to say that there is none for the others.
-        page = PageWriter.create(directory / page_file(rank))
+        page = PageWriter.create(directory / page_file(rank), PAGE_BYTES)
         write_file(directory / STOCK_FILE, live.stock)
         capture = _capture(settings, layout)
     except OSError as error:
@@ -57,6 +67,7 @@ def open_session(
         live=live,
         capture=capture,
         page=page,
+        clock=clock,
     )
 
 

@@ -20,11 +20,7 @@ INSTALLED = "_specfleet_installed"
 
 def install() -> None:
     """Wrap vLLM's worker so that each model runner gets a session; harmless when repeated."""
-    try:
-        settings = read_settings(os.environ)
-    except SettingsError as error:
-        log.error("specfleet does not adapt this engine: %s", error)
-        return
+    settings = settings_here()
     if settings is None:
         return
     from vllm.v1.worker.worker_base import WorkerWrapperBase
@@ -39,6 +35,15 @@ def install() -> None:
 
     WorkerWrapperBase.init_device = init_device_and_hook
     setattr(WorkerWrapperBase, INSTALLED, True)
+
+
+def settings_here() -> Settings | None:
+    """Return the settings of this process; None outside of a fleet, and where they are wrong."""
+    try:
+        return read_settings(os.environ)
+    except SettingsError as error:
+        log.error("specfleet does not adapt this engine: %s", error)
+        return None
 
 
 def _hook_loading(worker: Any, settings: Settings) -> None:

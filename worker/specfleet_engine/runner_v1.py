@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from specfleet_engine.following import NewRequest
+from specfleet_engine.request_names import external_id
 from specfleet_engine.step import Scheduled, StepObserver, Verified
 
 NEEDED_OF_RUNNER = ("execute_model", "sample_tokens", "input_batch", "discard_request_mask")
@@ -109,6 +110,7 @@ def _new_request(request: Any) -> NewRequest:
         max_output_tokens=parameters.max_tokens or 1 << 30,
         min_output_tokens=parameters.min_tokens,
         stop_tokens=frozenset(stop - {None}),
+        external_id=external_id(request.req_id),
     )
 
 

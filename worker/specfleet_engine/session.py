@@ -10,7 +10,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Generic
@@ -26,8 +26,10 @@ from specfleet_common.shm.names import BANK_FILE, STOCK_FILE
 from specfleet_common.shm.pages import PageWriter
 from specfleet_common.tensors import TensorError
 from specfleet_engine.capturing import Capture
+from specfleet_engine.capturing import snapshot as captured
 from specfleet_engine.counters import Counters
 from specfleet_engine.layouts import LayoutError
+from specfleet_engine.proposing import Proposers
 from specfleet_engine.step import Scheduled, Verified
 from specfleet_engine.swapping import StagedT, Weights
 
@@ -48,7 +50,7 @@ class _Ready(Generic[StagedT]):
 
 
 class Session(Generic[StagedT]):
-    """The observer of one model runner."""
+    """The observer of one model runner. `clock` tells how long steps take."""
 
     def __init__(
         self,
@@ -59,6 +61,7 @@ class Session(Generic[StagedT]):
         live: Weights[StagedT],
         capture: Capture | None,
         page: PageWriter,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._directory = directory
         self._layout = layout
@@ -66,9 +69,11 @@ class Session(Generic[StagedT]):
         self._live = live
         self._capture = capture
         self._page = page
+        self._clock = clock
         self._incarnation = secrets.token_hex(8)
         self._beats = 0
         self._counters = Counters(layout.num_speculative_tokens)
+        self._proposers = Proposers()
         self._weights = threading.Lock()
         """Held during a step, and while weights are exchanged outside one."""
         self._in_step = False
@@ -104,11 +109,14 @@ class Session(Generic[StagedT]):
         """Exchange weights that are ready, then hold them still."""
         self._weights.acquire()
         self._in_step = True
-        self._began = time.monotonic()
+        self._began = self._clock()
         self._apply_staged()
         self._scheduled = scheduled if scheduled.request_ids else None
         for request_id in scheduled.finished:
             self._counters.forget(request_id)
+            self._proposers.ends(request_id, at=time.monotonic())
+        for request in scheduled.new:
+            self._proposers.begins(request.id, request.external_id)
         if self._capture is not None:
             self._capture.step_begins(scheduled)
 
@@ -118,6 +126,7 @@ class Session(Generic[StagedT]):
         accepted = np.maximum(batch.sampled - 1, 0)
         self._counters.verified(batch.request_ids, batch.drafted, accepted, batch.sampled)
         self._counters.proposed(batch.request_ids, self._drafter)
+        self._proposers.proposed(batch.request_ids, self._drafter)
         if self._capture is not None:
             self._capture.verified(batch)
 
@@ -135,7 +144,7 @@ class Session(Generic[StagedT]):
                 self._counters.forget(request_id)
             if self._capture is not None:
                 self._capture.skipped(self._scheduled.request_ids)
-        self._counters.busy(self._drafter, time.monotonic() - self._began)
+        self._counters.step_ends(self._drafter, self._clock() - self._began)
         self._in_step = False
         self._weights.release()
 
@@ -264,7 +273,6 @@ class Session(Generic[StagedT]):
         self._page.write(self._snapshot())
 
     def _snapshot(self) -> Mapping[str, object]:
-        capture = self._capture
         return {
             "incarnation": self._incarnation,
             "beats": self._beats,
@@ -281,15 +289,9 @@ class Session(Generic[StagedT]):
             "bank_sequence": self._applied_sequence,
             "swaps": self._swaps,
             "refused_banks": dict(self._refused),
-            "capture": {
-                "requests": capture.counts.requests if capture else 0,
-                "held_out_requests": capture.counts.held_out_requests if capture else 0,
-                "taken_rows": capture.counts.taken_rows if capture else 0,
-                "dropped_records": capture.counts.dropped_records if capture else 0,
-                "skipped_steps": capture.counts.skipped_steps if capture else 0,
-                "followed": capture.followed if capture else 0,
-            },
+            "capture": captured(self._capture),
             "drafters": self._counters.snapshot(),
+            "requests": self._proposers.snapshot(),
             "adapting": not self._reason,
             "reason": self._reason,
         }

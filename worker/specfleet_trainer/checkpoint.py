@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from safetensors import safe_open
 
-EMBEDDING = "model.embed_tokens.weight"
+EMBEDDINGS = ("model.embed_tokens.weight", "model.language_model.embed_tokens.weight")
+"""The embedding's name in a language model, and in one that is part of a larger model."""
 LM_HEAD = "lm_head.weight"
 
 
@@ -39,18 +40,32 @@ class Tables:
 
 
 def read_config(directory: Path) -> dict[str, Any]:
-    """Return the model's `config.json`."""
+    """Return the model's `config.json`; of a larger model, its part on the language model."""
     config: dict[str, Any] = json.loads((directory / "config.json").read_bytes())
-    return config
+    text: dict[str, Any] = config.get("text_config", config)
+    return text
 
 
 def read_tables(directory: Path, dtype: torch.dtype = torch.float32) -> Tables:
-    """Read the frozen embedding and LM head; one tensor serves as both when they are tied."""
-    if read_config(directory).get("tie_word_embeddings", False):
-        tied = read_tensors(directory, [EMBEDDING], dtype)[EMBEDDING]
-        return Tables(embedding=tied, lm_head=tied)
-    tensors = read_tensors(directory, [EMBEDDING, LM_HEAD], dtype)
-    return Tables(embedding=tensors[EMBEDDING], lm_head=tensors[LM_HEAD])
+    """Read the frozen embedding and LM head; one tensor serves as both when they are tied.
+
+    As in vLLM, they are not where the checkpoint has an LM head all the same.
+    """
+    names = _names(directory)
+    embedding = next((name for name in EMBEDDINGS if name in names), EMBEDDINGS[0])
+    is_tied = read_config(directory).get("tie_word_embeddings", False) and LM_HEAD not in names
+    lm_head = embedding if is_tied else LM_HEAD
+    tensors = read_tensors(directory, {embedding, lm_head}, dtype)
+    return Tables(embedding=tensors[embedding], lm_head=tensors[lm_head])
+
+
+def _names(directory: Path) -> set[str]:
+    """Return the names of all tensors in the directory's safetensors files."""
+    names: set[str] = set()
+    for path in sorted(directory.glob("*.safetensors")):
+        with safe_open(path, framework="pt") as file:
+            names.update(file.keys())
+    return names
 
 
 def read_tensors(

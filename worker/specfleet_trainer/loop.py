@@ -19,6 +19,7 @@ import torch
 from specfleet_common import exchange
 from specfleet_common.exchange import Orders, TrainerReport
 from specfleet_common.shm.names import RING_FILE
+from specfleet_trainer.contest import may_walk
 from specfleet_trainer.joining import Joiner
 from specfleet_trainer.memory import keep_freed_memory
 from specfleet_trainer.progress import Action, Next, Progress, next_action
@@ -55,6 +56,7 @@ class Trainer:
         self._rate = Rate(window_seconds=RATE_SECONDS, now=clock())
         self._loss: tuple[float, ...] = ()
         self._requests = 0
+        self._walked = False
         self._reported: tuple[str, int, str, str] | None = None
         self._reported_at = clock()
 
@@ -66,7 +68,9 @@ class Trainer:
             self._report("waiting")
             return False
         todo = next_action(orders, session.progress, has_data=session.has_data)
-        acted = todo.action is not Action.WAIT and self._act(todo, session, orders)
+        acted = self._walk(todo, session)
+        if not acted and todo.action is not Action.WAIT:
+            acted = self._act(todo, session, orders)
         self._report(todo.phase)
         return acted
 
@@ -78,7 +82,7 @@ class Trainer:
         layout = self._source.layout()
         if layout is not None and layout.lineage_id == orders.lineage_id:
             if self._session is None or self._session.layout != layout:
-                self._session = Session(self._settings, layout, orders)
+                self._session = Session(self._settings, layout, orders, clock=self._clock)
             for sequence in self._source.drain(RECORDS_PER_TURN):
                 self._session.take(sequence)
                 self._requests += 1
@@ -89,6 +93,13 @@ class Trainer:
             self._orders = orders
         return self._session
 
+    def _walk(self, todo: Next, session: Session) -> bool:
+        """Walk one held-out request for a promotion, if one waits and it is its turn."""
+        self._walked = may_walk(todo.action, walked_last=self._walked) and session.walk(
+            lambda: self._report(todo.phase)
+        )
+        return self._walked
+
     def _act(self, todo: Next, session: Session, orders: Orders) -> bool:
         """Do it; False where the version is gone, because newer orders are about to be read."""
         try:
@@ -97,7 +108,7 @@ class Trainer:
             elif todo.action is Action.DELIVER:
                 session.deliver(orders)
                 self._report(todo.phase)
-                session.score(orders)
+                session.score(orders, lambda: self._report(todo.phase))
             else:
                 result = session.train(orders)
                 if not result.is_skipped:

@@ -22,6 +22,23 @@ class RmsNorm(nn.Module):
         return normed
 
 
+class OffsetRmsNorm(nn.Module):
+    """`x / sqrt(mean(x^2) + eps) * (1 + weight)`: weights near zero keep their digits in bfloat16.
+
+    Over the last dimension of [n, size] or [n, heads, size], in the type of x.
+    """
+
+    def __init__(self, size: int, eps: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(size))
+        self._eps = eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows, weight = x.flatten(0, -2), self.weight.float() + 1.0
+        normed: Tensor = _RmsNorm.apply(rows, weight, self._eps)  # type: ignore[no-untyped-call]
+        return normed.view(x.shape)
+
+
 # Numbers done at once (1 MiB), so that what is between input and output stays in the cache.
 _BLOCK_NUMBERS = 1 << 18
 

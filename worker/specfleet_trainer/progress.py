@@ -39,6 +39,8 @@ class Progress:
     local_digest: str = ""
     total_steps: int = 0
     positions: int = 0
+    fresh: int = 0
+    """That of the orders it began with."""
 
     def is_of(self, orders: Orders) -> bool:
         """Say whether this is progress in the round of these orders."""
@@ -84,7 +86,17 @@ def begun(orders: Orders, before: Progress | None) -> Progress:
         attempt=orders.attempt,
         total_steps=before.total_steps if before is not None and same else 0,
         positions=before.positions if before is not None and same else 0,
+        fresh=orders.fresh,
     )
+
+
+def starts_afresh(orders: Orders, before: Progress | None) -> bool:
+    """Say whether nothing of what was learned before this round may go into it.
+
+    Its delta was refused, or training starts from stable again: what the moments and the residual
+    remember may be what did the damage.
+    """
+    return orders.attempt > 0 or (before is not None and before.fresh != orders.fresh)
 
 
 def trained(progress: Progress, positions: int) -> Progress:

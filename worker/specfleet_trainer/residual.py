@@ -14,7 +14,7 @@ from specfleet_common.codecs import deltas
 from specfleet_common.codecs.codec import Codec
 from specfleet_common.exchange import Orders
 from specfleet_trainer.heads import Array
-from specfleet_trainer.progress import Progress
+from specfleet_trainer.progress import Progress, starts_afresh
 
 Arrays = Mapping[str, Array]
 
@@ -49,10 +49,9 @@ def after_delivery(residual: Residual, wanted: Arrays, data: bytes, codec: Codec
 def at_beginning(residual: Residual, before: Progress | None, orders: Orders) -> Residual:
     """Return the residual with which the orders' round begins.
 
-    Nothing is owed when the round is trained again because its delta was refused: what was left
-    over may be what made the delta bad.
+    Nothing is owed when the round starts afresh: what was left over may be what did the damage.
     """
-    if orders.attempt > 0:
+    if starts_afresh(orders, before):
         return Residual()
     if before is None or not before.delta_digest:
         return Residual(residual.kept)

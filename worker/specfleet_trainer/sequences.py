@@ -41,6 +41,13 @@ class Sequence:
     """Nothing is missing: no row was dropped, and none skipped by the prefix cache."""
     drafts: Mapping[int, Drafts] = field(default_factory=dict)
     """Row index -> what was drafted after that row."""
+    ring: int = 0
+    """The incarnation of the ring that it came through."""
+
+    @property
+    def id(self) -> str:
+        """Return a name that no other request has, of this engine or another, at any time."""
+        return f"{self.ring:016x}-{self.serial}"
 
     @property
     def rows(self) -> int:

@@ -5,6 +5,7 @@ It does what the loop says; when to do what is decided in `progress`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +23,7 @@ from specfleet_trainer.batch import output_rows, training_rows
 from specfleet_trainer.buffer import Buffer, HeldOut
 from specfleet_trainer.checkpoint import CheckpointError, read_config, read_tables
 from specfleet_trainer.compute import compute_type, measure
-from specfleet_trainer.heads import Array, Config, new_head
+from specfleet_trainer.heads import Array, Config, blank_head, new_head
 from specfleet_trainer.lessons import next_batch
 from specfleet_trainer.progress import Progress
 from specfleet_trainer.residual import Residual
@@ -33,6 +34,7 @@ from specfleet_trainer.settings import Settings
 from specfleet_trainer.state import StateError
 from specfleet_trainer.step import StepResult, TrainingStep
 from specfleet_trainer.walk import step_walk, total
+from specfleet_trainer.walking import Walker
 
 log = structlog.get_logger()
 
@@ -48,7 +50,9 @@ class VersionAbsent(FileNotFoundError):
 class Session:
     """Holds one head; `progress` is None until the first round begins."""
 
-    def __init__(self, settings: Settings, layout: Layout, orders: Orders) -> None:
+    def __init__(
+        self, settings: Settings, layout: Layout, orders: Orders, *, clock: Callable[[], float]
+    ) -> None:
         config = read_config(settings.model)
         if config["hidden_size"] != layout.hidden_size:
             raise CheckpointError(
@@ -71,6 +75,16 @@ class Session:
         self._random = np.random.default_rng(settings.seed)
         self._buffer = Buffer(max_rows=settings.max_buffer_rows, max_uses=settings.max_uses)
         self._held_out = HeldOut(max_rows=settings.max_held_out_rows)
+        dtype = self._tables.embedding.dtype
+        self._walker = Walker(
+            settings.state_directory,
+            settings.shm_directory,
+            lineage_id=layout.lineage_id,
+            build=lambda: blank_head(layout.family, layout.layout, config, dtype),
+            tables=self._tables,
+            depths=layout.num_speculative_tokens,
+            clock=clock,
+        )
         self.progress, self._residual = self._restored()
 
     @property
@@ -97,7 +111,7 @@ class Session:
     def begin(self, orders: Orders) -> None:
         """Start the orders' round from its version; the moments go on unless they did damage."""
         self._head.load_checkpoint(self._version(orders))
-        if orders.attempt > 0:
+        if advance.starts_afresh(orders, self.progress):
             self._step.set_moments({})
         self._residual = residual.at_beginning(self._residual, self.progress, orders)
         self._keep(advance.begun(orders, self.progress))
@@ -143,14 +157,18 @@ class Session:
             size_bytes=len(data),
         )
 
-    def score(self, orders: Orders) -> None:
+    def walk(self, alive: Callable[[], None]) -> bool:
+        """Walk the heads of a promotion over one held-out request, if there are both."""
+        return self._walker.walk(self._held_out.sequences, alive=alive)
+
+    def score(self, orders: Orders, alive: Callable[[], None]) -> None:
         """Say how the local weights and the round's version do on what was held out."""
         if not self._held_out.sequences:
             return
         base, local = self._version(orders), self._head.to_checkpoint()
-        self._score("local", orders)
+        self._score("local", orders, alive)
         self._head.load_checkpoint(base)
-        self._score("base", orders)
+        self._score("base", orders, alive)
         self._head.load_checkpoint(local)
 
     def _version(self, orders: Orders) -> dict[str, Array]:
@@ -183,11 +201,15 @@ class Session:
         log.info("state_restored", round=progress.round, local_steps=progress.local_steps)
         return progress, kept
 
-    def _score(self, weights: str, orders: Orders) -> None:
+    def _score(self, weights: str, orders: Orders, alive: Callable[[], None]) -> None:
         held_out, depths = self._held_out.sequences, self._step.depths
-        losses = mean_losses(self._step, held_out)
+        losses = mean_losses(self._step, _with_signs_of_life(held_out, alive))
         walked = total(
-            [step_walk(self._head, self._tables, item, depths) for item in held_out], depths
+            [
+                step_walk(self._head, self._tables, item, depths)
+                for item in _with_signs_of_life(held_out, alive)
+            ],
+            depths,
         )
         log.info(
             "held_out_scored",
@@ -199,6 +221,12 @@ class Session:
             verify_steps=walked.verify_steps,
             accepted=walked.accepted,
         )
+
+
+def _with_signs_of_life(items: list[Sequence], alive: Callable[[], None]) -> Iterator[Sequence]:
+    for item in items:
+        yield item
+        alive()
 
 
 def _compute_type(config: Config) -> torch.dtype:

@@ -6,6 +6,7 @@ An engine that starts again makes a new ring; what was open in the old one will 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import structlog
@@ -58,7 +59,8 @@ class Source:
 
     def _join(self, reader: RingReader, record: Record) -> Sequence | None:
         assert reader.layout is not None, "a ring has a layout"
-        return self._joiner.add(capture.decode(record, reader.layout))
+        sequence = self._joiner.add(capture.decode(record, reader.layout))
+        return None if sequence is None else replace(sequence, ring=reader.incarnation)
 
     def _attach(self) -> None:
         self._reader, problem = None, ""

@@ -91,7 +91,6 @@ class TrainingStep:
 
     def run(self, batch: Batch) -> StepResult:
         """Take one step down the gradient of the batch, unless it is not finite."""
-        self._optimizer.zero_grad()
         labelled = batch.labels != NO_LABEL
         losses = self._losses(batch, self._candidates(batch))
         if self._dpace:
@@ -106,6 +105,8 @@ class TrainingStep:
             nn.utils.clip_grads_with_norm_(self._parameters.values(), MAX_GRADIENT_NORM, norm)
         if not is_skipped:
             self._optimizer.step()
+        # Gradients take as much memory as the weights; what is done between steps can use it.
+        self._optimizer.zero_grad()
         return StepResult(
             losses=_means(losses, labelled),
             positions=len(batch.queries),

@@ -6,7 +6,7 @@ walk as feeding the drafts: a later draft only counts when all before it were tr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -14,7 +14,7 @@ import torch
 from specfleet_trainer.batch import output_rows, pack
 from specfleet_trainer.checkpoint import Tables
 from specfleet_trainer.heads import Head
-from specfleet_trainer.logits import best_tokens
+from specfleet_trainer.logits import BLOCK_ROWS, best_tokens
 from specfleet_trainer.sequences import Sequence as Rows
 
 
@@ -45,40 +45,68 @@ class RequestWalk:
     """For each head, how often the draft of each depth was accepted."""
 
 
+def _nothing() -> None:
+    """Tell nobody."""
+
+
 def walks(
     heads: Sequence[Head], tables: Tables, requests: Iterable[Rows], depths: int
 ) -> list[RequestWalk]:
     """Walk every head over every request, from the first token of the target on."""
-    found = []
-    for request in requests:
-        of_heads = _walk_together(heads, tables, request, depths)
-        found.append(
-            RequestWalk(
-                key=request.key,
-                serial=request.serial,
-                complete=request.complete,
-                tokens=len(output_rows(request)),
-                verify_steps=tuple(one.verify_steps for one in of_heads),
-                accepted=tuple(one.accepted for one in of_heads),
-            )
-        )
-    return found
+    return [walk_request(heads, tables, request, depths) for request in requests]
+
+
+def walk_request(
+    heads: Iterable[Head],
+    tables: Tables,
+    request: Rows,
+    depths: int,
+    *,
+    alive: Callable[[], None] = _nothing,
+) -> RequestWalk:
+    """Walk every head over one request; each head is used before the next is asked for.
+
+    A long request and a large vocabulary take minutes on a few cores: `alive` is called often.
+    """
+    of_heads = _walk_together(heads, tables, request, depths, alive=alive)
+    return RequestWalk(
+        key=request.key,
+        serial=request.serial,
+        complete=request.complete,
+        tokens=len(output_rows(request)),
+        verify_steps=tuple(one.verify_steps for one in of_heads),
+        accepted=tuple(one.accepted for one in of_heads),
+    )
 
 
 def step_walk(head: Head, tables: Tables, request: Rows, depths: int) -> Walk:
     """Walk one head over a complete request, from the first token of the target on."""
-    return _walk_together([head], tables, request, depths)[0]
+    return _walk_together([head], tables, request, depths, alive=_nothing)[0]
 
 
 @torch.no_grad()
-def _walk_together(heads: Sequence[Head], tables: Tables, request: Rows, depths: int) -> list[Walk]:
+def _walk_together(
+    heads: Iterable[Head],
+    tables: Tables,
+    request: Rows,
+    depths: int,
+    *,
+    alive: Callable[[], None],
+) -> list[Walk]:
     """Return the walk of each head; the request is packed once, the LM head read once."""
     rows = output_rows(request)
     if not rows:
-        return [Walk(verify_steps=0, tokens=0, accepted=(0,) * depths)] * len(heads)
+        return [Walk(verify_steps=0, tokens=0, accepted=(0,) * depths) for _ in heads]
     batch = pack([(request, rows)], depths)
-    outputs = [o for head in heads for o in head.depth_outputs(batch, tables.embedding)]
-    drafts = best_tokens(torch.cat(outputs), tables.lm_head).view(len(heads), depths, -1)
+    outputs = []
+    for head in heads:
+        outputs += head.depth_outputs(batch, tables.embedding)
+        alive()
+    best = []
+    for block in torch.cat(outputs).split(BLOCK_ROWS):
+        best.append(best_tokens(block, tables.lm_head))
+        alive()
+    drafts = torch.cat(best).view(-1, depths, len(rows))
     prefixes = (drafts == batch.labels.T).long().cumprod(dim=1).sum(dim=1)
     return [walk(acceptable, depths) for acceptable in prefixes.tolist()]
 

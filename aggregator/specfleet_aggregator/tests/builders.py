@@ -17,6 +17,8 @@ from specfleet_common.api.testing import LEARNING_FIELDS, learning
 from specfleet_common.files import write_file
 from specfleet_common.lineage import Lineage, shapes_digest
 from specfleet_common.store.base import Store
+from specfleet_common.store.entries import VersionPublished
+from specfleet_common.store.ledger import Ledger
 from specfleet_common.store.opening import open_store
 from specfleet_common.tensors import Array, TensorMap, content_digest, decode, encode
 from specfleet_common.wire.client import AggregatorClient
@@ -197,3 +199,9 @@ async def at_version(worker: FakeWorker, number: int) -> HeartbeatReply:
         reply = await worker.heartbeat()
         if reply.base is not None and reply.base.number >= number:
             return reply
+
+
+def published_in(store: Store) -> list[VersionPublished]:
+    """Return the versions in the ledger of a store."""
+    entries = Ledger(store, LINEAGE.id).entries()
+    return [entry for entry in entries if isinstance(entry, VersionPublished)]

@@ -18,6 +18,7 @@ from specfleet_aggregator.tests.builders import (
     drafter,
     header,
     joined,
+    published_in,
     serving,
     settings,
 )
@@ -119,7 +120,7 @@ def test_after_a_crash_at_any_write_all_that_was_published_stays_and_the_rest_fo
     with pytest.raises(Died):
         publish_the_rest(DyingStore(store, writes=writes, halfway=halfway))
     found, before = load(store), digests(store)
-    recorded = Ledger(store, LINEAGE.id).entries()
+    recorded = published_in(store)
     publish_the_rest(store)
 
     after = digests(store)
@@ -127,9 +128,7 @@ def test_after_a_crash_at_any_write_all_that_was_published_stays_and_the_rest_fo
     assert found is None if not before else found is not None and not found.damage
     assert len(after) == 1 + LAST
     assert after[: len(before)] == before
-    assert [(entry.number, entry.digest) for entry in Ledger(store, LINEAGE.id).entries()] == list(
-        enumerate(after)
-    )
+    assert [(entry.number, entry.digest) for entry in published_in(store)] == list(enumerate(after))
 
 
 async def test_two_aggregators_on_one_store_never_publish_the_same_number(
@@ -148,5 +147,5 @@ async def test_two_aggregators_on_one_store_never_publish_the_same_number(
         first, second = await at_version(one, 1), await at_version(two, 1)
 
     assert first.base == second.base
-    entries = Ledger(one_store, LINEAGE.id).entries()
+    entries = published_in(one_store)
     assert [entry.number for entry in entries] == [0, 1]

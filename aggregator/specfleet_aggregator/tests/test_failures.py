@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -20,43 +20,18 @@ from specfleet_aggregator.tests.builders import (
     drafter,
     header,
     joined,
+    published_in,
     serving,
     settings,
 )
-from specfleet_common.store.base import StoreError
+from specfleet_aggregator.tests.stores import FlakyStore
 from specfleet_common.store.directory import DirectoryStore
-from specfleet_common.store.ledger import Ledger
 from specfleet_common.store.owner import claim
 from specfleet_common.tensors import content_digest, encode
 from specfleet_common.wire.client import AggregatorClient, Refused, Unreachable
 from specfleet_common.wire.messages import FleetState, Outcome
 
 _DEADLINE_SECONDS = 30.0
-
-
-class FlakyStore:
-    """A directory store that fails for paths with `where` in them while `broken` says why."""
-
-    def __init__(self, root: Path) -> None:
-        self.broken = ""
-        self.where = ""
-        self._whole = DirectoryStore(root)
-
-    def read(self, path: str) -> memoryview | None:
-        self._check(path)
-        return self._whole.read(path)
-
-    def create(self, path: str, parts: Iterable[bytes | memoryview]) -> bool:
-        self._check(path)
-        return self._whole.create(path, parts)
-
-    def list(self, path: str) -> list[str]:
-        self._check(path)
-        return self._whole.list(path)
-
-    def _check(self, path: str) -> None:
-        if self.broken and self.where in path:
-            raise StoreError(self.broken)
 
 
 @asynccontextmanager
@@ -80,6 +55,26 @@ async def state_with_error(client: AggregatorClient, error: str = "") -> FleetSt
             await states.aclose()
             return state
     raise AssertionError("the stream ended")
+
+
+async def test_a_version_that_cannot_be_fetched_shows_until_it_can_be(tmp_path: Path) -> None:
+    async with on_a_flaky_store(tmp_path) as (store, worker):
+        await joined(worker)
+        await worker.push(drafter(0.5))
+        await at_version(worker, 1)
+
+        store.broken = "connection refused"
+        with pytest.raises(Unreachable, match="connection refused"):
+            await worker.pull(1)
+        await state_with_error(worker.client, "connection refused")
+
+        store.broken = ""
+        await worker.pull(1)
+        states = worker.client.watch_state()
+        async for state in states:
+            if not state.store_error:
+                break
+        await states.aclose()
 
 
 async def test_a_failing_store_keeps_the_round_and_its_deltas(tmp_path: Path) -> None:
@@ -208,7 +203,7 @@ async def test_a_version_whose_ledger_entry_failed_has_closed_its_round(tmp_path
 
     assert late.outcome is Outcome.STALE
     assert "version_taken" not in [entry["event"] for entry in logs]
-    entries = Ledger(DirectoryStore(tmp_path / "store"), LINEAGE.id).entries()
+    entries = published_in(DirectoryStore(tmp_path / "store"))
     assert [entry.number for entry in entries] == [0, 1]
 
 
@@ -227,7 +222,7 @@ async def test_the_first_worker_back_after_a_restart_does_not_close_the_round_al
             await at_version(workers[0], 1)
 
     assert {reply.outcome for reply in replies} == {Outcome.ACCEPTED}
-    entries = Ledger(DirectoryStore(tmp_path / "store"), LINEAGE.id).entries()
+    entries = published_in(DirectoryStore(tmp_path / "store"))
     assert [entry.deltas for entry in entries] == [0, 5]
 
 
@@ -269,7 +264,7 @@ async def test_a_publisher_that_died_before_the_ledger_is_made_up_for(tmp_path: 
         async with aggregator(tmp_path) as client:
             await joined(FakeWorker(client, tmp_path))
 
-    entries = Ledger(DirectoryStore(tmp_path / "store"), LINEAGE.id).entries()
+    entries = published_in(DirectoryStore(tmp_path / "store"))
     assert [(entry.number, entry.digest) for entry in entries] == [(0, STOCK_DIGEST)]
 
 

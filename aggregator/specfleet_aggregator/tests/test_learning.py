@@ -23,7 +23,13 @@ def file(**changes: Any) -> bytes:
 
 def test_a_file_says_all_that_decisions_depend_on() -> None:
     settings = learning(
-        generation=4, quorum_minimum=2, codec="Ternary", dpace=True, combine="TrimmedMean"
+        generation=4,
+        quorum_minimum=2,
+        codec="Ternary",
+        dpace=True,
+        combine="TrimmedMean",
+        promotion={"mode": "Manual", "minimumRounds": 3},
+        decisions={"3-0123456789ab": "Abort"},
     )
 
     in_force = InForce(settings, error="newer ones are broken")
@@ -41,6 +47,10 @@ def test_a_file_says_all_that_decisions_depend_on() -> None:
     )
     assert (policy.lease_seconds, policy.heartbeat_seconds) == (120.0, 5.0)
     assert (policy.generation, policy.settings_error) == (4, "newer ones are broken")
+    assert policy.promotion.settings == settings.promotion
+    assert policy.promotion.settings.minimum_rounds == 3
+    assert policy.promotion.aborts("3-0123456789ab")
+    assert not policy.promotion.approves("4-0123456789ab")
     assert in_force.outer == Outer(Rule.TRIMMED_MEAN, 0.7, 0.9)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specfleet_aggregator.membership import Members, live, renew, training, without
+from specfleet_aggregator.membership import Members, adaptable, live, renew, training, without
 from specfleet_aggregator.tests.builders import TRAINING, beat
 
 LEASE_SECONDS = 10.0
@@ -75,3 +75,19 @@ def test_a_worker_is_live_exactly_while_its_newest_lease_runs(
 
     expected = {worker for worker, at in newest.items() if at + LEASE_SECONDS > now}
     assert live(members, now=now, lease_seconds=LEASE_SECONDS) == expected
+
+
+def test_engines_that_serve_what_is_stable_are_those_that_can_be_told_what_to_run() -> None:
+    beats = [
+        replace(beat("stable"), serve="Stable", observed_digest="a" * 64),
+        replace(beat("stock"), serve="Stock"),
+        replace(beat("older")),
+        replace(beat("starting"), serve="Stable", observed_digest=""),
+        replace(beat("broken"), serve="Stable", engine_problem="no drafter"),
+    ]
+    members: Members = {}
+    for one in beats:
+        members = renew(members, one, now=0.0, lease_seconds=10.0)
+
+    assert adaptable(members, now=1.0, lease_seconds=10.0) == {"stable": "a" * 64}
+    assert adaptable(members, now=11.0, lease_seconds=10.0) == {}

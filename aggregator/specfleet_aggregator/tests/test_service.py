@@ -21,9 +21,9 @@ from specfleet_aggregator.tests.builders import (
     drafter,
     header,
     joined,
+    published_in,
 )
 from specfleet_common.store.directory import DirectoryStore
-from specfleet_common.store.ledger import Ledger
 from specfleet_common.tensors import content_digest, encode
 from specfleet_common.wire.client import AggregatorClient, Refused, Unreachable
 from specfleet_common.wire.messages import FleetState, Outcome
@@ -92,7 +92,7 @@ async def test_a_quorum_makes_the_next_version_from_the_mean(tmp_path: Path) -> 
     assert reply.base == version
     assert reply.round == 1
     np.testing.assert_array_equal(weights["a.weight"], np.full((3, 4), 0.5, np.float32))
-    entries = Ledger(DirectoryStore(tmp_path / "store"), LINEAGE.id).entries()
+    entries = published_in(DirectoryStore(tmp_path / "store"))
     assert [(entry.number, entry.digest, entry.deltas) for entry in entries] == [
         (0, STOCK_DIGEST, 0),
         (1, version.digest, 2),

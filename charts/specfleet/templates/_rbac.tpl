@@ -5,9 +5,12 @@
   resources: [speculatorfleets]
   verbs: [get, list, watch]
 - apiGroups: [specfleet.dev]
-  resources: [speculatorfleets/status]
+  resources: [speculatorfleets/status, drafterpromotions/status]
   verbs: [patch]
 # Children: found by their label, written by server-side apply (patch, and create for what is new).
+- apiGroups: [specfleet.dev]
+  resources: [drafterpromotions]
+  verbs: [create, delete, get, list, patch, watch]
 - apiGroups: [apps]
   resources: [statefulsets, controllerrevisions]
   verbs: [create, delete, get, list, patch, watch]

@@ -16,6 +16,7 @@ from specfleet_common.api.aggregation import Aggregation
 from specfleet_common.api.engine import Engine
 from specfleet_common.api.networks import NetworkPolicy
 from specfleet_common.api.pods import Resources
+from specfleet_common.api.promoting import Promotion
 from specfleet_common.api.quantities import amount, at_least
 from specfleet_common.api.references import Image
 from specfleet_common.api.resource import Resource
@@ -213,6 +214,9 @@ class FleetSpec(Resource):
     trainer: Trainer = Field(default=Trainer(), description="How drafters are trained.")
     aggregation: Aggregation = Field(
         default=Aggregation(), description="How local training becomes global versions."
+    )
+    promotion: Promotion = Field(
+        default=Promotion(), description="When a version becomes what the fleet serves."
     )
     store: Store = Field(description="Where versions and the ledger live.")
     network_policy: NetworkPolicy = Field(

@@ -5,12 +5,16 @@ In Kubernetes the file is `settings.json` of a ConfigMap; a local run writes it 
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, ValidationError
-from pydantic.functional_validators import AfterValidator
+from pydantic.functional_validators import AfterValidator, model_validator
 
 from specfleet_common.api.fleet import DepthWeighting, SpeculatorFleet
+from specfleet_common.api.promoting import WASHOUT_PART, Mode, fraction
+from specfleet_common.api.promotion import Decision
 from specfleet_common.api.resource import Resource
 from specfleet_common.codecs.codec import Codec
 from specfleet_common.diloco.rule import Rule
@@ -19,6 +23,7 @@ HEARTBEAT_SECONDS: Final = 1.0
 DEPTH_DECAY: Final = 0.8
 
 MAX_FILE_BYTES: Final = 1 << 16
+MAX_DECISIONS: Final = 256
 
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -33,6 +38,48 @@ def _some_weight(weights: tuple[float, ...]) -> tuple[float, ...]:
 
 class SettingsError(ValueError):
     """A settings file is not one; the message says what is wrong with it."""
+
+
+Part = Annotated[float, Field(ge=0, lt=1)]
+PositivePart = Annotated[float, Field(gt=0, lt=1)]
+PromotionId = Annotated[str, Field(pattern=r"^[0-9]{1,12}-[0-9a-f]{12}$")]
+
+
+class PromotionSettings(Resource):
+    """How candidates are judged and rolled out; shares are fractions."""
+
+    mode: Mode = Field(default=Mode.AUTOMATIC, description="Who decides.")
+    pin: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="The version to run in place of the stable one."
+    )
+    minimum_gain: Part = Field(default=0.005, description="Over stable.")
+    margin: Part = Field(default=0.01, description="What may be lost against stock.")
+    false_promotion: PositivePart = Field(default=0.05, description="Over a lineage's life.")
+    minimum_rounds: Count = Field(default=10, description="From one candidate to the next.")
+    replay_seconds: Positive = Field(default=3600.0, description="How long a replay may take.")
+    canary_engines: Count = Field(default=1, description="Engines that compare live.")
+    block_seconds: Positive = Field(default=30.0, description="One block of a switchback.")
+    washout_seconds: NotNegative = Field(default=7.5, description="Its part that does not count.")
+    canary_seconds: Positive = Field(default=3600.0, description="How long a canary may take.")
+    recheck_every: Count = Field(
+        default=20, description="One pair of blocks in so many compares stable with stock."
+    )
+    engines_at_once: Count = Field(default=1, description="Engines that change at a time.")
+    pause_seconds: NotNegative = Field(default=10.0, description="Between two changes.")
+    tpot: PositivePart = Field(default=0.05, description="Allowed rise, relative.")
+    ttft: PositivePart = Field(default=0.1, description="Allowed rise, relative.")
+    errors: PositivePart = Field(default=0.01, description="Allowed rise, per request.")
+    restart_after_rejections: Count = Field(default=3, description="Rejections in a row.")
+    history_limit: Count = Field(default=10, description="Promotions that watchers see.")
+
+    @model_validator(mode="after")
+    def _counts_some_part_of_a_block(self) -> Self:
+        if self.washout_seconds >= self.block_seconds:
+            raise ValueError(
+                f"washoutSeconds: is {self.washout_seconds}, expected less than "
+                f"blockSeconds, which is {self.block_seconds}"
+            )
+        return self
 
 
 class LearningSettings(Resource):
@@ -76,6 +123,12 @@ class LearningSettings(Resource):
         description="Steps between two deliveries of local weights to engines that serve Local; "
         "0 is never."
     )
+    promotion: PromotionSettings = Field(
+        default=PromotionSettings(), description="How candidates are judged and rolled out."
+    )
+    decisions: Annotated[dict[PromotionId, Decision], Field(max_length=MAX_DECISIONS)] = Field(
+        default={}, description="What users have decided about promotions."
+    )
 
     def to_json(self) -> str:
         """Return the file.
@@ -100,8 +153,14 @@ def parse_settings(data: bytes) -> LearningSettings:
         raise SettingsError("; ".join(mistakes)) from error
 
 
-def learning_settings(fleet: SpeculatorFleet, *, uid: str, generation: int) -> LearningSettings:
-    """Return what the spec says about learning."""
+def learning_settings(
+    fleet: SpeculatorFleet,
+    *,
+    uid: str,
+    generation: int,
+    decisions: Mapping[str, Decision] = MappingProxyType({}),
+) -> LearningSettings:
+    """Return what the spec says about learning, and users about promotions."""
     aggregation, trainer = fleet.spec.aggregation, fleet.spec.trainer
     return LearningSettings.model_validate(
         {
@@ -123,8 +182,36 @@ def learning_settings(fleet: SpeculatorFleet, *, uid: str, generation: int) -> L
             "dpace": trainer.depth_weighting == DepthWeighting.DPACE,
             "rowsPerStep": trainer.rows_per_step,
             "publishEverySteps": trainer.publish_every_steps,
+            "promotion": _promotion(fleet),
+            "decisions": dict(sorted(decisions.items())),
         }
     )
+
+
+def _promotion(fleet: SpeculatorFleet) -> dict[str, object]:
+    promotion = fleet.spec.promotion
+    block_seconds = float(promotion.canary.block_seconds)
+    return {
+        "mode": promotion.mode,
+        "pin": promotion.pin,
+        "minimumGain": fraction(promotion.minimum_gain),
+        "margin": fraction(promotion.replay.margin),
+        "falsePromotion": fraction(promotion.false_promotion),
+        "minimumRounds": promotion.minimum_rounds,
+        "replaySeconds": promotion.replay.max_seconds,
+        "canaryEngines": promotion.canary.engines,
+        "blockSeconds": block_seconds,
+        "washoutSeconds": WASHOUT_PART * block_seconds,
+        "canarySeconds": promotion.canary.max_seconds,
+        "recheckEvery": promotion.canary.recheck_every,
+        "enginesAtOnce": promotion.rollout.engines_at_once,
+        "pauseSeconds": promotion.rollout.pause_seconds,
+        "tpot": fraction(promotion.guards.tpot),
+        "ttft": fraction(promotion.guards.ttft),
+        "errors": fraction(promotion.guards.errors),
+        "restartAfterRejections": promotion.restart_after_rejections,
+        "historyLimit": promotion.history_limit,
+    }
 
 
 def depth_weights(fleet: SpeculatorFleet) -> tuple[float, ...]:

@@ -6,14 +6,20 @@ The object mirrors what the fleet decides. Evidence and decisions live in the st
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final
 
 from pydantic import ConfigDict, Field, StringConstraints
 
 from specfleet_common.api.resource import Resource
-from specfleet_common.api.rules import keyed_by, rule, rules
-from specfleet_common.api.status import Count, LineageId, Sentence, Timestamp
-from specfleet_common.api.values import Name
+from specfleet_common.api.rules import rule, rules
+from specfleet_common.api.values import Count, LineageId, Name, Sentence, Timestamp
+
+LONGEST_NAME: Final = 256
+LONGEST_SENTENCE: Final = 2048
+MOST_EFFECTS: Final = 64
+MOST_BREACHES: Final = 16
+
+_ID_DIGITS = 12
 
 Digest = Annotated[str, StringConstraints(max_length=64, pattern=r"^[0-9a-f]{64}$")]
 SignedDecimal = Annotated[
@@ -93,52 +99,31 @@ class PromotionSpec(Resource):
     )
 
 
-class Arm(Resource):
-    """What was measured of one drafter."""
+class Effect(Resource):
+    """By how much one drafter exceeds another in one measure."""
 
-    name: Literal["Candidate", "Stable", "Stock"] = Field(description="Which drafter.")
-    requests: Count = Field(description="Requests that count.")
-    tokens_per_step: SignedDecimal | None = Field(
-        default=None, description="Tokens per verification step."
+    name: Annotated[str, StringConstraints(max_length=LONGEST_NAME)] = Field(
+        description="Which drafter exceeds which, and where."
     )
-
-
-class Guard(Resource):
-    """One thing that must not get worse."""
-
-    name: Literal["tpot", "ttft", "errors"] = Field(description="What is guarded.")
-    passed: bool = Field(description="Whether it stayed within its bound.")
-    message: Annotated[str, StringConstraints(max_length=1024)] = Field(
-        description="What was measured, and the bound."
+    measure: Annotated[str, StringConstraints(max_length=LONGEST_NAME)] = Field(
+        description="What it has more of, such as tokens per verify step."
     )
-
-
-class Summary(Resource):
-    """What was measured, in short."""
-
-    arms: Annotated[
-        tuple[Arm, ...],
-        Field(
-            max_length=3,
-            json_schema_extra=keyed_by("name"),
-        ),
-    ] = Field(default=(), description="What was measured of each drafter.")
     gain_percent: SignedDecimal | None = Field(
-        default=None, description="How much better the candidate is than the stable version."
+        default=None, description="By how much; absent while nothing is known."
     )
     lower_percent: SignedDecimal | None = Field(
-        default=None, description="Lower end of the gain's confidence sequence."
+        default=None,
+        description="Lower end of the gain's confidence sequence; absent while there is none.",
     )
     upper_percent: SignedDecimal | None = Field(
-        default=None, description="Upper end of the gain's confidence sequence."
+        default=None,
+        description="Upper end of the gain's confidence sequence; absent while there is none.",
     )
-    guards: Annotated[
-        tuple[Guard, ...],
-        Field(
-            max_length=3,
-            json_schema_extra=keyed_by("name"),
-        ),
-    ] = Field(default=(), description="What must not get worse.")
+    records: Count = Field(description="Requests, or blocks of live traffic, that count.")
+    clusters: Count = Field(
+        description="Conversations, or pairs of blocks, that these are of: as many independent "
+        "observations there are at most."
+    )
 
 
 class PromotionStatus(Resource):
@@ -149,15 +134,28 @@ class PromotionStatus(Resource):
     )
     phase: Phase | None = Field(default=None, description="How far the judgement is.")
     outcome: Outcome | None = Field(default=None, description="How it ended, once it is Done.")
-    summary: Summary | None = Field(default=None, description="What was measured, in short.")
+    waits_for_approval: bool | None = Field(
+        default=None, description="Whether it goes on only with the decision Approve."
+    )
+    effects: Annotated[tuple[Effect, ...], Field(max_length=MOST_EFFECTS)] = Field(
+        default=(),
+        description="What was measured last, the gain of the candidate over the stable version "
+        "first.",
+    )
+    breaches: Annotated[
+        tuple[Annotated[str, StringConstraints(max_length=LONGEST_SENTENCE)], ...],
+        Field(max_length=MOST_BREACHES),
+    ] = Field(default=(), description="Guards that do not hold, one sentence for each.")
     evidence_digest: Digest | None = Field(
         default=None, description="Digest of the evidence in the store."
     )
-    engines: Count | None = Field(default=None, description="Engines of the fleet.")
-    candidate_engines: Count | None = Field(
-        default=None, description="Engines that were seen to serve the candidate."
+    engines: Count | None = Field(
+        default=None, description="Live engines that serve what is stable, while it is open."
     )
-    started_at: Timestamp | None = Field(default=None, description="When the judgement began.")
+    candidate_engines: Count | None = Field(
+        default=None, description="Those of them that were seen to run the candidate."
+    )
+    started_at: Timestamp | None = Field(default=None, description="When it was opened.")
     finished_at: Timestamp | None = Field(default=None, description="When it ended.")
     message: Sentence | None = Field(default=None, description="All of it in a sentence.")
 
@@ -169,3 +167,8 @@ class DrafterPromotion(Resource):
     status: PromotionStatus | None = Field(
         default=None, description="What the fleet has found and decided."
     )
+
+
+def promotion_id(number: int, digest: str) -> str:
+    """Return what names the promotion of a version in the ledger, in settings and in paths."""
+    return f"{number}-{digest[:_ID_DIGITS]}"

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field, StringConstraints, WithJsonSchema
+from pydantic import Field, StringConstraints
 
+from specfleet_common.api.promotion import Phase
 from specfleet_common.api.resource import Resource
 from specfleet_common.api.rules import keyed_by
-from specfleet_common.api.values import Name
+from specfleet_common.api.values import Count, LineageId, Name, Sentence, Timestamp
 
-Count = Annotated[int, Field(ge=0)]
-Sentence = Annotated[str, StringConstraints(max_length=32_768)]
 Reason = Annotated[
     str,
     StringConstraints(max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"),
 ]
 ConditionType = Annotated[str, StringConstraints(max_length=63, pattern=r"^[A-Z][A-Za-z0-9]*$")]
-Timestamp = Annotated[
-    datetime, WithJsonSchema({"type": "string", "format": "date-time", "maxLength": 64})
-]
-LineageId = Annotated[str, StringConstraints(max_length=16, pattern=r"^[0-9a-f]{16}$")]
 ShortVersion = Annotated[str, StringConstraints(max_length=64)]
 """Number and first characters of the digest, or `stock`."""
 
@@ -98,6 +92,19 @@ class AggregationStatus(Resource):
     training_workers: Count = Field(description="Those of them that train.")
 
 
+class CurrentPromotion(Resource):
+    """The promotion that is open, or the last one."""
+
+    name: Annotated[str, StringConstraints(max_length=63)] = Field(
+        description="Name of its DrafterPromotion."
+    )
+    phase: Phase = Field(description="How far it is.")
+    reason: Reason = Field(
+        description="In one word: its phase while it is open, or WaitsForApproval; its outcome "
+        "once it is Done."
+    )
+
+
 class FleetStatus(Resource):
     """What the operator saw last."""
 
@@ -107,7 +114,8 @@ class FleetStatus(Resource):
     conditions: Conditions = Field(
         default=(),
         description="What does and does not hold. Ready sums up the others: SpecValid, Serving, "
-        "Training, Aggregating. One that does not apply is absent.",
+        "Training, Aggregating. Judgeable says whether candidates can be judged, and does not "
+        "count for Ready. One that does not apply is absent.",
     )
     replicas: Count | None = Field(default=None, description="Engines of the cohort 'main'.")
     ready_replicas: Count | None = Field(
@@ -123,6 +131,9 @@ class FleetStatus(Resource):
     cohorts: Cohorts = Field(default=(), description="Counts of every cohort.")
     drafter: DrafterStatus | None = Field(default=None, description="Which drafters the fleet has.")
     aggregation: AggregationStatus | None = Field(default=None, description="How far learning is.")
+    promotion: CurrentPromotion | None = Field(
+        default=None, description="The promotion that is open, or the last one."
+    )
     acceptance_length: Annotated[str, StringConstraints(max_length=16)] | None = Field(
         default=None,
         description="Tokens per verification step with the drafters that run now; a change of "

@@ -45,7 +45,7 @@ _LEARNING: dict[str, Any] = {
     "publish_every_steps": 10,
 }
 
-LEARNING_FIELDS = frozenset(_LEARNING)
+LEARNING_FIELDS = frozenset(LearningSettings.model_fields)
 
 
 def learning(**changes: Any) -> LearningSettings:

@@ -5,10 +5,11 @@ Decimals stay text, so that a manifest reads back exactly as it was written.
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema
 
 
 def _in_quotes(value: object) -> object:
@@ -53,6 +54,16 @@ PositiveDecimal = Annotated[
 """A decimal above 0 and below 10."""
 
 Percent = Annotated[int, Field(ge=1, le=100)]
+
+Count = Annotated[int, Field(ge=0)]
+
+Sentence = Annotated[str, StringConstraints(max_length=32_768)]
+
+Timestamp = Annotated[
+    datetime, WithJsonSchema({"type": "string", "format": "date-time", "maxLength": 64})
+]
+
+LineageId = Annotated[str, StringConstraints(max_length=16, pattern=r"^[0-9a-f]{16}$")]
 
 Seconds = Annotated[int, Field(ge=1, le=86_400)]
 

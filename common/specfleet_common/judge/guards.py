@@ -44,16 +44,44 @@ class Breach:
     sentence: str
 
 
+@dataclass(frozen=True, slots=True)
+class Rise:
+    """By how much something has risen, and by how much it may; NaN while nothing is compared."""
+
+    name: str
+    rise: float
+    limit: float
+    shown: str
+    """The rise, for a sentence."""
+    allowed: str
+    """The limit, for a sentence."""
+    is_breach: bool
+
+
 def breaches(
     requests: Iterable[Request], comparison: LiveComparison, guards: Guards, *, alpha: float
 ) -> tuple[Breach, ...]:
     """Return the guards that do not hold; each is wrongly among them with at most `alpha`."""
+    return tuple(
+        Breach(
+            Reason(ReasonCode.GUARD_BREACHED, one.name, one.rise, one.limit),
+            f"{one.name} rose by {one.shown}, allowed is {one.allowed}",
+        )
+        for one in rises(requests, comparison, guards, alpha=alpha)
+        if one.is_breach
+    )
+
+
+def rises(
+    requests: Iterable[Request], comparison: LiveComparison, guards: Guards, *, alpha: float
+) -> tuple[Rise, ...]:
+    """Return what every guard guards, whether it holds or not."""
     plan = comparison.plan
     served = [
         (request, plan.arm(request.engine, plan.block_at(request.started)))
         for request in counted_requests(plan, comparison.digests, union(requests))
     ]
-    found = (
+    return (
         _latency(
             "time per output token",
             [(one, arm) for one, arm in served if one.tpot_seconds > 0],
@@ -75,7 +103,6 @@ def breaches(
         _events("failed requests", served, lambda one: int(one.failed), guards.errors, alpha),
         _events("preemptions", served, lambda one: one.preemptions, guards.preemptions, alpha),
     )
-    return tuple(breach for breach in found if breach is not None)
 
 
 def _latency(
@@ -86,7 +113,7 @@ def _latency(
     limit: float,
     guards: Guards,
     alpha: float,
-) -> Breach | None:
+) -> Rise:
     """Compare mean latencies inside pairs of blocks."""
     totals = add_up(
         paired_clusters(
@@ -106,9 +133,8 @@ def _latency(
     rise = float(totals.gain)
     fewer = min(sum(arm is side for _, arm in served) for side in Arm)
     grave = fewer >= guards.at_once_requests and rise > guards.at_once_factor * limit
-    if grave or (rise > limit and LATENCY.above(totals, 0.0, alpha)):
-        return _breach(name, rise, limit, percent(rise), percent(limit))
-    return None
+    is_breach = grave or (rise > limit and bool(LATENCY.above(totals, 0.0, alpha)))
+    return Rise(name, rise, limit, percent(rise), percent(limit), is_breach)
 
 
 def _events(
@@ -117,7 +143,7 @@ def _events(
     count: Callable[[Request], int],
     limit: float,
     alpha: float,
-) -> Breach | None:
+) -> Rise:
     """Compare events per request.
 
     If they fall on either arm in proportion to its requests, the likelihood ratio of a binomial
@@ -126,7 +152,7 @@ def _events(
     requests = {side: sum(arm is side for _, arm in served) for side in Arm}
     events = {side: sum(count(one) for one, arm in served if arm is side) for side in Arm}
     if not all(requests.values()):
-        return None
+        return Rise(name, math.nan, limit, "nothing", f"{limit:+.4f}", is_breach=False)
     trial, base = events[Arm.TRIAL], events[Arm.BASE]
     rise = trial / requests[Arm.TRIAL] - base / requests[Arm.BASE]
     expected = requests[Arm.TRIAL] / sum(requests.values())
@@ -137,13 +163,5 @@ def _events(
         - trial * math.log(expected)
         - base * math.log(1 - expected)
     )
-    if rise > limit and log_ratio >= -math.log(alpha):
-        return _breach(name, rise, limit, f"{rise:+.4f} per request", f"{limit:+.4f}")
-    return None
-
-
-def _breach(name: str, rise: float, limit: float, shown: str, allowed: str) -> Breach:
-    return Breach(
-        Reason(ReasonCode.GUARD_BREACHED, name, rise, limit),
-        f"{name} rose by {shown}, allowed is {allowed}",
-    )
+    is_breach = rise > limit and log_ratio >= -math.log(alpha)
+    return Rise(name, rise, limit, f"{rise:+.4f} per request", f"{limit:+.4f}", is_breach)

@@ -9,6 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
+LARGEST = 1e12
+"""No amount is larger: sums of squares of very many stay finite."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Walk:
@@ -56,7 +59,7 @@ class Block:
     verify_steps: int
 
     def __post_init__(self) -> None:
-        _refuse_negative(self)
+        _refuse_absurd(self)
 
     @property
     def key(self) -> tuple[str | int, ...]:
@@ -80,7 +83,7 @@ class Request:
     preemptions: int
 
     def __post_init__(self) -> None:
-        _refuse_negative(self)
+        _refuse_absurd(self)
 
     @property
     def key(self) -> tuple[str | int, ...]:
@@ -91,6 +94,19 @@ class Request:
 def batch_band(running_requests: int) -> int:
     """Return the band of a batch size: 1, 2 to 3, 4 to 7, … are bands 1, 2, 3, …; idle is 0."""
     return running_requests.bit_length()
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Records of all kinds."""
+
+    walks: tuple[Walk, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    requests: tuple[Request, ...] = ()
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.walks) + len(self.blocks) + len(self.requests)
 
 
 AnyRecord = TypeVar("AnyRecord", Walk, Block, Request)
@@ -110,11 +126,21 @@ def union(*reports: Iterable[AnyRecord]) -> tuple[AnyRecord, ...]:
     return tuple(kept[key] for key in sorted(kept))
 
 
-def _refuse_negative(record: Block | Request) -> None:
+def united(reports: Iterable[Records]) -> Records:
+    """Return every record of some reports once, sorted."""
+    known = tuple(reports)
+    return Records(
+        walks=union(*(report.walks for report in known)),
+        blocks=union(*(report.blocks for report in known)),
+        requests=union(*(report.requests for report in known)),
+    )
+
+
+def _refuse_absurd(record: Block | Request) -> None:
     for field in fields(record):
         value = getattr(record, field.name)
-        if isinstance(value, int | float) and not 0 <= value < float("inf"):
+        if isinstance(value, int | float) and not 0 <= value <= LARGEST:
             raise ValueError(
                 f"{type(record).__name__.lower()} {record.key}: {field.name} is {value}, "
-                "expected a finite number of at least 0"
+                f"expected a number from 0 to {LARGEST:g}"
             )

@@ -85,7 +85,7 @@ def canonical(verdict: Verdict) -> bytes:
     Figures have nine significant digits: the last ones depend on the machine's logarithm. What is
     not finite is null.
     """
-    return json.dumps(_rounded(asdict(verdict)), sort_keys=True, separators=(",", ":")).encode()
+    return json.dumps(rounded(asdict(verdict)), sort_keys=True, separators=(",", ":")).encode()
 
 
 def percent(fraction: float) -> str:
@@ -93,11 +93,12 @@ def percent(fraction: float) -> str:
     return f"{100 * fraction:+.2f} %"
 
 
-def _rounded(value: object) -> object:
+def rounded(value: object) -> object:
+    """Return a value with its figures as `canonical` writes them."""
     if isinstance(value, dict):
-        return {key: _rounded(part) for key, part in value.items()}
+        return {key: rounded(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_rounded(part) for part in value]
+        return [rounded(part) for part in value]
     if isinstance(value, float):
         return float(f"{value:.{_DIGITS}g}") if abs(value) < float("inf") else None
     return value

@@ -6,6 +6,8 @@ RING_FILE = "capture.ring"
 BANK_FILE = "weights.bank"
 STOCK_FILE = "stock.safetensors"
 """The drafter as the engine was started with; not shared memory, but written beside it."""
+FRONTEND_PAGE_FILE = "frontend.page"
+"""What the API server knows of finished requests."""
 DRAINING_FILE = "draining"
 """While it is there, the engine keeps no connection alive: it is about to go."""
 

@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
 from specfleet_common.store.base import Store, StoreError
+from specfleet_common.store.entries import Entry, VersionPublished
+
+_ADAPTER: TypeAdapter[Entry] = TypeAdapter(Entry)
+_READ_AT_ONCE = 16
 
 
 class LedgerError(StoreError):
     """An entry of the ledger is not one."""
-
-
-@dataclass(frozen=True, slots=True)
-class VersionPublished:
-    """A version exists."""
-
-    kind: Literal["version_published"]
-    at: float
-    number: int
-    parent: int | None
-    digest: str
-    deltas: int
-    reason: str
-
-
-Entry = VersionPublished
-_ADAPTER = TypeAdapter(Entry)
-_READ_AT_ONCE = 16
 
 
 class Ledger:
@@ -50,10 +34,23 @@ class Ledger:
             wanted = min(2 * wanted, _READ_AT_ONCE)
         return tuple(self._entries)
 
-    def record(self, entry: Entry) -> None:
-        """Append an entry unless the ledger says it already; who loses a number takes the next."""
+    def record(self, entry: VersionPublished) -> None:
+        """Append that a version exists unless the ledger says it already.
+
+        Who loses a number takes the next: a version exists whatever else was decided meanwhile.
+        """
         while not any(_same(entry, known) for known in self.entries()):
-            self._store.create(self._path(len(self._entries)), [_ADAPTER.dump_json(entry)])
+            self._write(len(self._entries), entry)
+
+    def append_at(self, length: int, entry: Entry) -> bool:
+        """Append a decision made when there were `length` entries.
+
+        False, and nothing written, when there are more by now: it has to be made anew.
+        """
+        return len(self.entries()) == length and self._write(length, entry)
+
+    def _write(self, number: int, entry: Entry) -> bool:
+        return self._store.create(self._path(number), [_ADAPTER.dump_json(entry)])
 
     def _read(self, wanted: int) -> bool:
         """Read so many more entries; False when there are not that many."""
@@ -77,5 +74,8 @@ def _decode(path: str, data: memoryview) -> Entry:
         raise LedgerError(f"{path}: {error}") from error
 
 
-def _same(left: Entry, right: Entry) -> bool:
-    return (left.kind, left.number, left.digest) == (right.kind, right.number, right.digest)
+def _same(entry: VersionPublished, known: Entry) -> bool:
+    return isinstance(known, VersionPublished) and (entry.number, entry.digest) == (
+        known.number,
+        known.digest,
+    )

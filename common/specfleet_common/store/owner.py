@@ -48,15 +48,20 @@ def claim(store: Store, fleet: str) -> None:
 
 def check(store: Store, fleet: str) -> None:
     """Raise ForeignStore when the store is another fleet's; nothing is written."""
-    data = store.read(_PATH)
-    if data is None:
-        return
-    try:
-        owner = _ADAPTER.validate_json(bytes(data), strict=True)
-    except ValidationError as error:
-        raise StoreError(f"{_PATH}: {error}") from error
-    if owner.fleet != fleet:
+    owner = owner_of(store)
+    if owner is not None and owner.fleet != fleet:
         raise ForeignStore(
             f"the store belongs to fleet {owner.fleet}, this is fleet {fleet}: "
             "give each fleet a store of its own"
         )
+
+
+def owner_of(store: Store) -> Owner | None:
+    """Return whose the store is, None while it is nobody's."""
+    data = store.read(_PATH)
+    if data is None:
+        return None
+    try:
+        return _ADAPTER.validate_json(bytes(data), strict=True)
+    except ValidationError as error:
+        raise StoreError(f"{_PATH}: {error}") from error

@@ -114,6 +114,32 @@ AGGREGATOR_SETTINGS_REFUSED = Metric(
     "1 while the newest settings are not in force because something is wrong with them.",
     ("fleet",),
 )
+AGGREGATOR_PROMOTION_PHASE = Metric(
+    "gauge",
+    "specfleet_aggregator_promotion_phase",
+    "1 for the phase of the newest promotion, 0 for the others.",
+    ("fleet", "lineage", "phase"),
+)
+AGGREGATOR_PROMOTION_EFFECT = Metric(
+    "gauge",
+    "specfleet_aggregator_promotion_effect",
+    "By how much the newest candidate exceeds what it is compared with, as a fraction, by measure "
+    "and bound (lower, estimate, upper).",
+    ("fleet", "lineage", "measure", "bound"),
+)
+AGGREGATOR_EVIDENCE_RECORDS = Metric(
+    "gauge",
+    "specfleet_aggregator_evidence_records",
+    "Records that the open promotion rests on.",
+    ("fleet", "lineage"),
+)
+AGGREGATOR_DECISIONS = Metric(
+    "counter",
+    "specfleet_aggregator_decisions_total",
+    "Decisions about promotions, by what was decided: the phase or outcome, or the kind of entry "
+    "in the ledger.",
+    ("fleet", "decision"),
+)
 
 AGENT_CONNECTED = Metric(
     "gauge", "specfleet_agent_connected", "1 while the aggregator answers heartbeats."
@@ -215,6 +241,31 @@ AGENT_TRANSFERS = Metric(
     "Weights moved, by kind (put_stock, push_delta, pull) and result (ok, unreachable, "
     "unauthorized, refused).",
     ("kind", "result"),
+)
+AGENT_BLOCKS = Metric(
+    "counter",
+    "specfleet_agent_blocks_total",
+    "Blocks of comparisons of which the engine's work was recorded.",
+)
+AGENT_REQUESTS = Metric(
+    "counter",
+    "specfleet_agent_requests_total",
+    "Requests that ended during comparisons, by result: recorded, or unknown where nothing tells "
+    "which drafters proposed.",
+    ("result",),
+)
+AGENT_EVIDENCE = Metric(
+    "counter",
+    "specfleet_agent_evidence_total",
+    "Records for promotions, by kind (walk, block, request) and what became of them (stored, "
+    "unwanted, refused, dropped because too many waited).",
+    ("kind", "result"),
+)
+AGENT_EVIDENCE_CALLS = Metric(
+    "counter",
+    "specfleet_agent_evidence_calls_total",
+    "Calls that hand in records, by result: ok, unreachable, unauthorized, refused.",
+    ("result",),
 )
 AGENT_LOOP_FAILURES = Metric(
     "counter",

@@ -19,19 +19,22 @@ import grpc.aio
 
 from specfleet_common.codecs import patch
 from specfleet_common.lineage import Lineage, short
-from specfleet_common.tensors import TensorError, content_digest_of_file
+from specfleet_common.tensors import TensorError
 from specfleet_common.wire import codec
 from specfleet_common.wire.access import Access, AccessError, metadata, open_channel
-from specfleet_common.wire.chunks import CHUNK_BYTES, MAX_PAYLOAD_BYTES, Assembly
+from specfleet_common.wire.chunks import CHUNK_BYTES
 from specfleet_common.wire.codec import WireError
 from specfleet_common.wire.messages import (
     DeltaHeader,
     DeltaReply,
+    Evidence,
+    EvidenceReply,
     FleetState,
     Heartbeat,
     HeartbeatReply,
     VersionRef,
 )
+from specfleet_common.wire.receiving import check_version, receive
 from specfleet_common.wire.v1 import specfleet_pb2 as pb
 from specfleet_common.wire.v1.specfleet_pb2_grpc import AggregatorStub
 
@@ -183,6 +186,15 @@ class AggregatorClient:
             reply = await stub.PushDelta(chunks, timeout=self._transfer_seconds, metadata=shown)
             return codec.decode_delta_reply(reply)
 
+    async def put_evidence(self, evidence: Evidence) -> EvidenceReply:
+        """Hand in what was measured; it is in the store when the answer comes."""
+        with _failures():
+            stub, shown = self._call()
+            reply = await stub.PutEvidence(
+                codec.encode_evidence(evidence), timeout=self._call_seconds, metadata=shown
+            )
+            return codec.decode_evidence_reply(reply)
+
     async def pull_version(
         self, lineage_id: str, number: int, *, into: Path, have: Held | None = None
     ) -> Pulled:
@@ -204,10 +216,10 @@ class AggregatorClient:
                 chunks = aiter(call)
                 version, patch_bytes = await _version_header(chunks, number, have)
                 if have is None or not patch_bytes:
-                    await _receive(chunks, partial, version.size_bytes)
-                    await asyncio.to_thread(_check_version, partial, version)
+                    await receive(chunks, partial, version.size_bytes)
+                    await asyncio.to_thread(check_version, partial, version)
                 else:
-                    await _receive(chunks, patch_file, patch_bytes)
+                    await receive(chunks, patch_file, patch_bytes)
                     await asyncio.to_thread(_patched, have, patch_file, partial, version)
                 partial.replace(into)
                 return Pulled(version, patch_bytes or version.size_bytes, bool(patch_bytes))
@@ -248,32 +260,16 @@ async def _version_header(
     return version, first.header.patch_bytes
 
 
-async def _receive(chunks: AsyncIterator[pb.VersionChunk], path: Path, size_bytes: int) -> None:
-    with path.open("wb") as file:
-        assembly = Assembly(file, size_bytes=size_bytes, limit_bytes=MAX_PAYLOAD_BYTES)
-        async for chunk in chunks:
-            assembly.add(chunk.data)
-        assembly.finish()
-
-
 def _patched(have: Held, patch_file: Path, into: Path, version: VersionRef) -> None:
     """Make a version from the one that is here."""
     try:
         with have.path.open("rb") as base, patch_file.open("rb") as made, into.open("wb") as file:
             patch.apply(base, made, file)
-        _check_version(into, version)
+        check_version(into, version)
     except (TensorError, WireError) as error:
         raise PatchUnusable(
             f"the patch from version {have.version.number} ({short(have.version.digest)}): {error}"
         ) from error
-
-
-def _check_version(path: Path, version: VersionRef) -> None:
-    actual = content_digest_of_file(path)
-    if actual != version.digest:
-        raise WireError(
-            f"version {version.number} came with digest {actual}, expected {version.digest}"
-        )
 
 
 @contextmanager

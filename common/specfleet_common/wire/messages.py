@@ -9,6 +9,8 @@ import enum
 from dataclasses import dataclass
 
 from specfleet_common.codecs.codec import Codec
+from specfleet_common.judge.records import Block, Request, Walk
+from specfleet_common.judge.switchback import Switchback
 from specfleet_common.lineage import Lineage
 
 
@@ -50,7 +52,7 @@ class Heartbeat:
     """A worker's complete state; it renews the lease.
 
     `engine_problem` says why its engine serves without being adapted, nothing while it is adapted;
-    `lineage` is None while it cannot be adapted at all.
+    `lineage` is None while it cannot be adapted at all. `serve` is empty from older workers.
     """
 
     worker_id: str
@@ -64,6 +66,7 @@ class Heartbeat:
     trainer: TrainerStatus
     drafters: tuple[DrafterCounters, ...]
     engine_problem: str = ""
+    serve: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,37 @@ class TrainingOrders:
     codec: Codec = Codec.FLOAT32
     dpace: bool = False
     """Weigh depths by D-PACE; `depth_weights` says how many there are, and is for older workers."""
+    fresh: int = 0
+    """How often training began again from stable: with another number, moments are forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two drafters that an engine runs in turn; `elapsed_seconds` since it began, at the reply."""
+
+    id: str
+    """Names the evidence that comes of it."""
+    seed: str
+    trial: VersionRef
+    base: VersionRef
+    elapsed_seconds: float
+    block_seconds: float
+    washout_seconds: float
+    one_pair_in: int
+
+    @property
+    def plan(self) -> Switchback:
+        """Return which drafter runs when."""
+        return Switchback(self.seed, self.block_seconds, self.washout_seconds, self.one_pair_in)
+
+
+@dataclass(frozen=True, slots=True)
+class WalkOrders:
+    """Which heads to walk over what was held out, besides stock."""
+
+    promotion: str
+    candidate: VersionRef
+    stable: VersionRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +119,8 @@ class HeartbeatReply:
     """What a worker should do: train `round` from `base`, hand in stock if it is wanted.
 
     `counted_version` is the newest version that a delta of this worker is part of, as far as the
-    aggregator knows; 0 for none.
+    aggregator knows; 0 for none. `serve` is what engines of `Stable` run in place of stable, and
+    `comparison` goes before it; both count only while the lease lasts.
     """
 
     stock_wanted: bool
@@ -97,6 +132,34 @@ class HeartbeatReply:
     lease_seconds: float
     heartbeat_seconds: float
     counted_version: int = 0
+    serve: VersionRef | None = None
+    comparison: Comparison | None = None
+    walk: WalkOrders | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What one worker has measured for `set`: a promotion, or the comparison after it."""
+
+    worker_id: str
+    lineage_id: str
+    set: str
+    walks: tuple[Walk, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    requests: tuple[Request, ...] = ()
+
+    @property
+    def num_records(self) -> int:
+        """Return how many records there are."""
+        return len(self.walks) + len(self.blocks) + len(self.requests)
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceReply:
+    """Evidence is in the store, or it is not wanted any more, and why."""
+
+    wanted: bool
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +218,44 @@ class WorkerState:
 
 
 @dataclass(frozen=True, slots=True)
+class EffectState:
+    """By how much one arm exceeds another, as fractions: 0.01 is 1 %."""
+
+    name: str
+    measure: str
+    gain: float
+    lower: float
+    upper: float
+    num_records: int
+    num_clusters: int
+
+
+@dataclass(frozen=True, slots=True)
+class PromotionState:
+    """One promotion; times are of the wall clock, `finished_at` is 0 while it has not ended."""
+
+    id: str
+    number: int
+    digest: str
+    phase: str
+    outcome: str
+    """Empty until the phase is Done."""
+    sentence: str
+    started_at: float
+    finished_at: float = 0.0
+    waits_for_approval: bool = False
+    engines: int = 0
+    """Live engines that serve what is stable."""
+    candidate_engines: int = 0
+    """Those of them that were seen to run the candidate."""
+    evidence_digest: str = ""
+    """Of what was judged last; empty before."""
+    effects: tuple[EffectState, ...] = ()
+    breaches: tuple[str, ...] = ()
+    """Guards that do not hold, one sentence for each."""
+
+
+@dataclass(frozen=True, slots=True)
 class FleetState:
     """One lineage of a fleet; `lineage` is None while no worker has reported one.
 
@@ -181,6 +282,10 @@ class FleetState:
     sent_bytes: int = 0
     settings_generation: int = 0
     settings_error: str = ""
+    candidate: VersionRef | None = None
+    """The version under judgement."""
+    promotions: tuple[PromotionState, ...] = ()
+    """The newest first."""
 
     @property
     def lineage_id(self) -> str:

@@ -7,8 +7,10 @@ template, so that no change of it restarts anything.
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 
 from specfleet_common.api.learning import learning_settings
+from specfleet_common.api.promotion import Decision
 from specfleet_operator.naming import AGGREGATOR, child_name
 from specfleet_operator.observed import Trust
 from specfleet_operator.rendering.containers import CA_FILE, ISSUER_KEY, JWKS_FILE
@@ -37,10 +39,10 @@ def authority_name(fleet: str) -> str:
     return child_name(fleet, "ca")
 
 
-def settings(subject: Subject) -> Json:
-    """Return the ConfigMap with what the spec says about learning."""
+def settings(subject: Subject, decisions: Mapping[str, Decision]) -> Json:
+    """Return the ConfigMap with what the spec says about learning, and users about promotions."""
     text = learning_settings(
-        subject.fleet, uid=subject.uid, generation=subject.generation
+        subject.fleet, uid=subject.uid, generation=subject.generation, decisions=decisions
     ).to_json()
     return child(
         subject,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from specfleet_common.api.promotion import Decision
 from specfleet_operator.naming import AGGREGATOR
 from specfleet_operator.observed import Trust
 from specfleet_operator.rendering import stateful_sets
@@ -20,11 +21,11 @@ from specfleet_operator.rendering.subject import Json, Subject
 from specfleet_operator.revisions import Kept
 
 
-def surroundings(subject: Subject) -> list[Json]:
+def surroundings(subject: Subject, decisions: Mapping[str, Decision]) -> list[Json]:
     """Return everything but pods and what they have to trust."""
     return [
         *accounts(subject),
-        settings(subject),
+        settings(subject, decisions),
         *services(subject),
         *network_policies(subject),
         disruption_budget(subject),

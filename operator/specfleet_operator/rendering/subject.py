@@ -41,6 +41,20 @@ class Subject:
         """Return the namespace of the fleet and of everything that belongs to it."""
         return self.fleet.metadata.namespace
 
+    @property
+    def history_limit(self) -> int:
+        """Return how many promotions are shown."""
+        return self.fleet.spec.promotion.history_limit
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The fleet that an object belongs to, whatever its spec says."""
+
+    name: str
+    namespace: str
+    uid: str
+
 
 def labels(fleet: str, component: str, cohort: str | None = None) -> dict[str, str]:
     """Return the labels of an object of the fleet."""
@@ -74,6 +88,21 @@ def child(
     cohort: str | None = None,
     body: Mapping[str, Any],
 ) -> Json:
+    """Return an object of the fleet, as `owned` does."""
+    owner = Owner(subject.name, subject.namespace, subject.uid)
+    return owned(owner, api_version, kind, name, component=component, cohort=cohort, body=body)
+
+
+def owned(
+    owner: Owner,
+    api_version: str,
+    kind: str,
+    name: str,
+    *,
+    component: str,
+    cohort: str | None = None,
+    body: Mapping[str, Any],
+) -> Json:
     """Return an object that belongs to the fleet and goes with it.
 
     Deleting the fleet does not wait for the object to be gone.
@@ -83,14 +112,14 @@ def child(
         "kind": kind,
         "metadata": {
             "name": name,
-            "namespace": subject.namespace,
-            "labels": labels(subject.name, component, cohort),
+            "namespace": owner.namespace,
+            "labels": labels(owner.name, component, cohort),
             "ownerReferences": [
                 {
                     "apiVersion": API_VERSION,
                     "kind": KIND,
-                    "name": subject.name,
-                    "uid": subject.uid,
+                    "name": owner.name,
+                    "uid": owner.uid,
                     "controller": True,
                     "blockOwnerDeletion": False,
                 }

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from specfleet_common.wire.messages import FleetState, WorkerState
+from specfleet_common.lineage import Lineage
+from specfleet_common.wire.messages import FleetState, PromotionState, WorkerState
 from specfleet_common.wire.testing import fleet_state, worker_state
 from specfleet_operator.naming import API_VERSION, ENGINE, KIND
 from specfleet_operator.observed import AggregatorView, Images, OperatorFacts, Trust
@@ -30,6 +31,8 @@ TRUST = Trust(
     issuer="https://kubernetes.default.svc",
     jwks='{"keys": []}',
 )
+
+LINEAGE = Lineage("target", "mtp", "layout", "float32", "shapes")
 
 CONTROL = {"name": "control", "serve": "Stock", "replicas": 1}
 PUSH = {"name": "push", "serve": "Local", "train": True, "replicas": 2}
@@ -102,6 +105,29 @@ def pod(name: str, **changes: Any) -> Pod:
 def worker(worker_id: str, **changes: Any) -> WorkerState:
     """Return a live worker that trains."""
     return worker_state(worker_id=worker_id, **changes)
+
+
+def promotion(number: int, phase: str = "Replay", **changes: Any) -> PromotionState:
+    """Return a promotion, opened as many minutes ago as its number is below 100."""
+    digest = f"{number:08x}{'d' * 56}"
+    opened_at = NOW - 60 * (100 - number)
+    fields: dict[str, Any] = {
+        "id": f"{number}-{digest[:12]}",
+        "number": number,
+        "digest": digest,
+        "phase": phase,
+        "outcome": "",
+        "sentence": f"Version {number} is in {phase}.",
+        "started_at": opened_at,
+    }
+    return PromotionState(**{**fields, **changes})
+
+
+def ended(number: int, outcome: str = "Rejected", **changes: Any) -> PromotionState:
+    """Return a promotion that has ended half a minute after it was opened."""
+    open_one = promotion(number)
+    fields = {"outcome": outcome, "finished_at": open_one.started_at + 30, **changes}
+    return promotion(number, "Done", **fields)
 
 
 def state(*workers: WorkerState, **changes: Any) -> FleetState:

@@ -5,20 +5,21 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import grpc.aio
 import pytest
 
 from specfleet_common.wire import codec
-from specfleet_common.wire.messages import FleetState
+from specfleet_common.wire.messages import FleetState, PromotionState
 from specfleet_common.wire.v1 import specfleet_pb2 as pb
 from specfleet_operator.aggregators import Address, Aggregators, gist
 from specfleet_operator.certificates import Material, material, new_key
 from specfleet_operator.store import FleetKey
 from specfleet_operator.testing import FakeCluster
 from specfleet_operator.tests.aggregator_states import state, worker
+from specfleet_operator.tests.building import ended, promotion
 from specfleet_operator.tests.waiting import until
 from specfleet_operator.tokens import Tokens
 
@@ -159,10 +160,56 @@ async def test_what_decides_nothing_does_not_have_the_fleet_looked_at(scene: Sce
 
 
 async def test_a_worker_that_changes_matters() -> None:
-    assert gist(state(worker("a"))) != gist(state(worker("a", observed_digest="x")))
+    assert gist(state(worker("a"))) != gist(state(worker("a", observed_digest="mismatch")))
+    assert gist(state(worker("a"))) == gist(state(worker("a", observed_digest="x")))
     assert gist(state(worker("a"))) != gist(state(worker("a", phase="parked")))
     assert gist(state(worker("a"))) != gist(state(worker("a", engine_problem="OSError: no room")))
     assert gist(state(worker("a"))) == gist(state(worker("a", local_steps=7)))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "matters"),
+    [
+        pytest.param(promotion(1), promotion(1, "Canary"), True, id="phase"),
+        pytest.param(
+            promotion(1, "Canary"),
+            promotion(1, "Canary", waits_for_approval=True),
+            True,
+            id="waits",
+        ),
+        pytest.param(promotion(1, "Rolling"), ended(1, "Promoted"), True, id="end"),
+        pytest.param(
+            ended(1, "Promoted"), ended(1, "RolledBack", sentence="harm"), True, id="withdrawal"
+        ),
+        pytest.param(
+            promotion(1, "Rolling"), promotion(1, "Rolling", candidate_engines=2), True, id="rolled"
+        ),
+        pytest.param(
+            promotion(1, "Canary"),
+            promotion(1, "Canary", candidate_engines=1),
+            False,
+            id="another-block-of-the-canary",
+        ),
+        pytest.param(
+            ended(1, "Promoted", candidate_engines=3),
+            ended(1, "Promoted", candidate_engines=2),
+            False,
+            id="a-canary-of-another-version",
+        ),
+        pytest.param(
+            promotion(1, sentence="needs about 90 more requests"),
+            promotion(1, sentence="needs about 80 more requests", evidence_digest="a" * 64),
+            False,
+            id="more-evidence",
+        ),
+    ],
+)
+def test_of_a_promotion_its_way_matters_and_not_every_record(
+    before: PromotionState, after: PromotionState, matters: bool
+) -> None:
+    states = [replace(state(), promotions=(one,)) for one in (before, after)]
+
+    assert (gist(states[0]) != gist(states[1])) == matters
 
 
 async def test_an_aggregator_that_is_away_is_said_so_and_found_again(scene: Scene) -> None:

@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from specfleet_operator.claiming import CLAIM_LEASE
-from specfleet_operator.kinds import CHILDREN, EVENT, FLEET, LEASE, OPTIONAL_CHILDREN, POD
+from specfleet_operator.kinds import (
+    CHILDREN,
+    EVENT,
+    FLEET,
+    LEASE,
+    OPTIONAL_CHILDREN,
+    POD,
+    PROMOTION,
+)
 from specfleet_operator.observed import Object
 from specfleet_operator.tests.charts import NAMESPACE, Helm, of_kind, rules
 
@@ -42,7 +50,8 @@ def test_the_operator_may_do_what_it_does(helm: Helm, values: Mapping[str, Any])
     objects = helm.objects(values)
 
     assert granted(objects, FLEET.group, FLEET.plural) == READS
-    assert granted(objects, FLEET.group, f"{FLEET.plural}/status") == {"patch"}
+    for kind in (FLEET, PROMOTION):
+        assert granted(objects, kind.group, f"{kind.plural}/status") == {"patch"}
     for kind in (*CHILDREN, *OPTIONAL_CHILDREN):
         needed = OF_PODS if kind == POD else READS | WRITES
         assert granted(objects, kind.group, kind.plural) == needed, kind
@@ -138,6 +147,18 @@ def test_people_who_may_edit_a_namespace_may_edit_its_fleets(helm: Helm) -> None
     assert aggregated["view"]["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-view"]
     for rule in aggregated["view"]["rules"]:
         assert set(rule["verbs"]) == {"get", "list", "watch"}
+
+
+def test_people_who_may_edit_a_namespace_may_decide_on_its_promotions(helm: Helm) -> None:
+    verbs = {
+        verb
+        for role, rule in rules(helm.objects())
+        if "rbac.authorization.k8s.io/aggregate-to-edit" in role["metadata"]["labels"]
+        and PROMOTION.plural in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+    assert {"get", "list", "watch", "patch", "update"} <= verbs
 
 
 def leases(objects: tuple[Object, ...], *, namespace: str | None) -> set[tuple[str, str | None]]:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 
+from specfleet_operator.rendering.promotions import promotion_status
+from specfleet_operator.tests.building import ended
+from specfleet_operator.tests.building import promotion as judged
 from specfleet_operator.tests.crds import CustomResources
+from specfleet_operator.tests.test_crds_shown import says
+from specfleet_operator.tests.test_rendering_promotions import effect
 
 
 def promotion(**changes: Any) -> dict[str, Any]:
@@ -86,23 +92,39 @@ def test_nothing_of_a_whole_promotion_status_is_lost(api: CustomResources) -> No
     document = promotion()
     document["metadata"] = {"name": "reported"}
     api.create(document)
-    status = {
-        "observedGeneration": 1,
-        "phase": "Done",
-        "outcome": "Promoted",
-        "summary": {
-            "arms": [{"name": "Candidate", "requests": 900, "tokensPerStep": "2.61"}],
-            "gainPercent": "4.2",
-            "lowerPercent": "-0.1",
-            "upperPercent": "8",
-            "guards": [{"name": "tpot", "passed": True, "message": "1 % faster"}],
-        },
-        "evidenceDigest": "c" * 64,
-        "engines": 4,
-        "candidateEngines": 4,
-        "startedAt": "2026-01-01T00:00:00Z",
-        "finishedAt": "2026-01-01T01:00:00Z",
-        "message": "better by 4.2 %",
-    }
+    going_on = promotion_status(judged(12, engines=4, candidate_engines=4), generation=1)
+    status = going_on | promotion_status(
+        ended(
+            12,
+            "Promoted",
+            sentence="better by 4.2 %",
+            evidence_digest="c" * 64,
+            effects=(effect(), effect(lower=-math.inf, upper=math.nan)),
+            breaches=("time per output token rose by 9 %, expected at most 5 %",),
+        ),
+        generation=1,
+    )
 
     assert api.write_status(document, status) == status
+
+
+def test_the_columns_tell_how_a_promotion_is(api: CustomResources) -> None:
+    document = promotion(decision="Approve")
+    document["metadata"] = {"name": "columns"}
+    api.create(document)
+    api.write_status(
+        document,
+        promotion_status(ended(12, "Promoted", effects=(effect(gain=0.042),)), generation=1),
+    )
+
+    head, row = says("columns", api, "get", "dpromo", "columns").splitlines()
+
+    assert head.split() == ["NAME", "FLEET", "VERSION", "PHASE", "OUTCOME", "GAIN", "AGE"]
+    assert row.split()[:-1] == ["columns", "tiny", "12", "Done", "Promoted", "4.20"]
+
+
+def test_explaining_tells_users_what_they_can_decide(api: CustomResources) -> None:
+    said = says("DESCRIPTION", api, "explain", "dpromo.spec.decision")
+
+    assert "Approve: go on where the fleet waits for a user." in " ".join(said.split())
+    assert "Abort: end it and keep the stable version, for good." in " ".join(said.split())

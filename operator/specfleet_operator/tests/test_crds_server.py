@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
 import yaml
 
-from e2e.cluster.commands import CommandFailed
 from specfleet_common.api.testing import fleet_object
 from specfleet_operator.tests.crds import CLAIM, HOST, S3, CustomResources, as_written, conditions
 from specfleet_operator.tests.test_crds import CLUSTER_EXAMPLES, EXAMPLES, KINDS
 from tools.crds.definitions import Resource
-
-
-def says(expected: str, api: CustomResources, *arguments: str) -> str:
-    """Return what kubectl says once it says what is expected: kinds are published with a delay."""
-    said, deadline = "", time.monotonic() + 60
-    while expected not in said and time.monotonic() < deadline:
-        try:
-            said = api.plane.client.kubectl(*arguments)
-        except CommandFailed as failure:
-            said = str(failure)
-    return said
 
 
 @KINDS
@@ -70,6 +57,19 @@ GOOD = [
     pytest.param(
         {"spec__networkPolicy": {"ingressFrom": [], "egressTo": [{"ipBlock": {"cidr": "::/0"}}]}},
         id="network",
+    ),
+    pytest.param(
+        {
+            "spec__promotion": {
+                "mode": "Manual",
+                "pin": 0,
+                "minimumGain": "0%",
+                "falsePromotion": "0.5%",
+                "canary": {"engines": 2, "blockSeconds": 10},
+                "guards": {"tpot": "12.5%"},
+            }
+        },
+        id="promotion",
     ),
     pytest.param(
         {"spec__store": {"s3": {**S3, "caFile": "ca.pem", "caSecretRef": {"name": "ca"}}}},
@@ -178,10 +178,34 @@ BAD = [
     ),
     pytest.param({"spec__target": None}, "spec.target", "Required value", id="missing"),
     pytest.param(
-        {"spec__promotion": {"mode": "Manual"}},
-        "spec.promotion",
-        "unknown field",
-        id="not-there-yet",
+        {"spec__promotion__mode": "Auto"},
+        "spec.promotion.mode",
+        '"Automatic", "Manual", "Paused"',
+        id="promotion-mode",
+    ),
+    pytest.param(
+        {"spec__promotion__minimumGain": "0.5"},
+        "spec.promotion.minimumGain",
+        "should match",
+        id="share-without-percent",
+    ),
+    pytest.param(
+        {"spec__promotion__falsePromotion": "0%"},
+        "spec.promotion.falsePromotion",
+        "should match",
+        id="no-error-budget",
+    ),
+    pytest.param(
+        {"spec__promotion__canary": {"blockSeconds": 3600}},
+        "spec.promotion.canary.maxSeconds",
+        "maxSeconds has to be at least twice blockSeconds, or only one version is tried",
+        id="canary-of-one-version",
+    ),
+    pytest.param(
+        {"spec__promotion__historyLimit": 0},
+        "spec.promotion.historyLimit",
+        "greater than or equal to 1",
+        id="no-history",
     ),
     pytest.param(
         {"spec__engine__args": ["--max-num-seqs", "8", "--served_model_name=x"]},
@@ -337,89 +361,3 @@ def test_an_example_for_one_machine_needs_a_source_and_a_bucket_in_a_cluster(
     assert "a cluster needs a source" in refused
     assert "directory is for a run on one machine" in refused
     assert api.refusal(document) is None
-
-
-def test_explaining_shows_descriptions_and_defaults(api: CustomResources) -> None:
-    said = says("DESCRIPTION", api, "explain", "sfleet.spec.aggregation")
-
-    assert "How local training becomes global versions." in said
-    assert "Training steps of a worker in one round. Default: 100" in said
-
-
-def test_the_columns_tell_how_a_fleet_is(api: CustomResources) -> None:
-    document = fleet_object(metadata__name="columns")
-    api.create(document)
-    ready = {
-        "type": "Ready",
-        "status": "False",
-        "reason": "StoreUnreachable",
-        "message": "the store refuses the credentials",
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-    }
-    status = {
-        "conditions": [ready],
-        "engines": "3/4",
-        "drafter": {"stable": "12-3f2a91c0"},
-        "acceptanceLength": "2.4",
-    }
-    api.write_status(document, status)
-
-    head, row = says("columns", api, "get", "sfleet", "columns").splitlines()
-
-    assert head.split() == ["NAME", "READY", "REASON", "ENGINES", "DRAFTER", "ACCEPT", "AGE"]
-    assert row.split()[:-1] == ["columns", "False", "StoreUnreachable", "3/4", "12-3f2a91c0", "2.4"]
-
-
-def test_both_kinds_are_listed_by_category(api: CustomResources) -> None:
-    document = fleet_object(metadata__name="listed")
-    api.create(document)
-
-    said = says("listed", api, "get", "specfleet", "-o", "name")
-
-    assert "speculatorfleet.specfleet.dev/listed" in said.splitlines()
-
-
-def test_scaling_to_zero_is_never_refused(api: CustomResources) -> None:
-    document = fleet_object(
-        metadata__name="scaled", spec__replicas=3, spec__aggregation__quorum={"minimum": 3}
-    )
-    api.create(document)
-    status = {"replicas": 3, "selector": "specfleet.dev/cohort=main"}
-    api.write_status(document, status)
-    path = "/apis/specfleet.dev/v1alpha1/namespaces/default/speculatorfleets/scaled/scale"
-
-    before = api.client.get(path).json()
-    for replicas in (0, 2):
-        says("scaled", api, "scale", "sfleet/scaled", f"--replicas={replicas}")
-        assert api.client.get(path).json()["spec"].get("replicas", 0) == replicas
-
-    assert before["status"] == {"replicas": 3, "selector": "specfleet.dev/cohort=main"}
-    assert api.client.get(path.removesuffix("/scale")).json()["spec"]["replicas"] == 2
-
-
-def test_nothing_of_a_whole_status_is_lost(api: CustomResources) -> None:
-    document = fleet_object(metadata__name="reported")
-    api.create(document)
-    status = {
-        "observedGeneration": 1,
-        "conditions": [
-            {
-                "type": "Serving",
-                "status": "True",
-                "observedGeneration": 1,
-                "lastTransitionTime": "2026-01-01T00:00:00Z",
-                "reason": "EnginesReady",
-                "message": "all engines are ready",
-            }
-        ],
-        "replicas": 2,
-        "readyReplicas": 1,
-        "selector": "specfleet.dev/cohort=main",
-        "engines": "1/2",
-        "cohorts": [{"name": "main", "replicas": 2, "readyReplicas": 1, "updatedReplicas": 2}],
-        "drafter": {"stable": "stock", "candidate": "1-aa", "lineage": "0123456789abcdef"},
-        "aggregation": {"round": 2, "version": 1, "liveWorkers": 2, "trainingWorkers": 1},
-        "acceptanceLength": "2.1",
-    }
-
-    assert api.write_status(document, status) == status

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from specfleet_operator.api import as_of
 from specfleet_operator.events import REPEAT_SECONDS, Events
+from specfleet_operator.happenings import Happening
 from specfleet_operator.kinds import EVENT
 from specfleet_operator.observed import Object
-from specfleet_operator.planning import Happening
 from specfleet_operator.testing import FakeCluster
 from specfleet_operator.tests.clocks import Clock
 from specfleet_operator.tests.objects import fleet

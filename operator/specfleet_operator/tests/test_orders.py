@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from specfleet_operator.api import Conflict, Precondition
 from specfleet_operator.kinds import CHILDREN, FLEET, SECRET, Kind, kind_of
 from specfleet_operator.naming import FLEET_LABEL
+from specfleet_operator.pacing import LAST_PAUSE_SECONDS
 from specfleet_operator.reconciling import reconcile
 from specfleet_operator.testing import BrokenOff
 from specfleet_operator.tests.test_reconciling import KEY, Scene
@@ -41,6 +42,7 @@ async def _check(steps: list[tuple[str, int]]) -> None:
     await scene.create()
     for step, number in steps:
         await _take(step, number, scene)
+    scene.clock.now += LAST_PAUSE_SECONDS  # nothing is put off any more
     await scene.settle()
     await straight.create()
     for step, number in steps:

@@ -7,21 +7,17 @@ from typing import Any
 
 import pytest
 
-from specfleet_operator.aggregators import Aggregators
-from specfleet_operator.api import Conflict, Precondition, SigningKeys, as_of
-from specfleet_operator.certificates import new_key
-from specfleet_operator.events import Events
+from specfleet_operator.api import Conflict, Precondition, as_of
 from specfleet_operator.kinds import CHILDREN, EVENT, FLEET, POD, SECRET, kind_of
 from specfleet_operator.naming import COHORT_LABEL, COMPONENT_LABEL, FLEET_LABEL
-from specfleet_operator.observed import Images, Object, ObjectKey, Observed, OperatorFacts
-from specfleet_operator.pacing import Pace
+from specfleet_operator.observed import Object, ObjectKey, Observed
 from specfleet_operator.planning import Plan
 from specfleet_operator.reconciling import World, carry_out, reconcile, tell_failure
-from specfleet_operator.store import FleetKey, Store
+from specfleet_operator.store import FleetKey
 from specfleet_operator.testing import FakeCluster
 from specfleet_operator.tests.clocks import Clock
 from specfleet_operator.tests.objects import config, fleet
-from specfleet_operator.tokens import Keys, Tokens
+from specfleet_operator.tests.passes import new_world
 
 KEY = FleetKey("ns", "f")
 STATEFUL_SET = kind_of("apps/v1", "StatefulSet")
@@ -50,28 +46,7 @@ class Scene:
 
     def new_world(self) -> World:
         """Return what an operator knows that has just started."""
-        tokens = Tokens(self.cluster, namespace="op", service_account="op", clock=self.clock)
-        keys = Keys(self.cluster, lambda: None)
-        keys.current = SigningKeys("https://issuer", '{"keys": []}')
-        return World(
-            cluster=self.cluster,
-            fleets=Store(),
-            children=Store(),
-            aggregators=Aggregators(
-                tokens, mark=lambda _: None, clock=self.clock, wall_clock=self.clock
-            ),
-            keys=keys,
-            events=Events(self.cluster, instance="op", clock=self.clock, wall_clock=self.clock),
-            facts=lambda: OperatorFacts(
-                version="1",
-                images=Images(agent="agent:1", aggregator="aggregator:1", default_engine=""),
-                namespace="op",
-                service_account="op",
-            ),
-            wall_clock=self.clock,
-            make_key=new_key,
-            pace=Pace(self.clock),
-        )
+        return new_world(self.cluster, self.clock)
 
     async def create(self, **wishes: Any) -> Object:
         return await self.cluster.create(fleet("f", namespace="ns", **wishes))
@@ -313,6 +288,7 @@ async def test_a_pod_that_is_gone_before_it_is_annotated_is_no_refusal(scene: Sc
     observed = Observed(fleet=await scene.child(FLEET, "f"))
     todo = Plan(
         apply=(),
+        statuses=(),
         delete=(),
         annotate_pods={"f-aggregator-0": {"note": "1"}},
         delete_pods=(),
@@ -441,6 +417,7 @@ async def test_a_pod_is_replaced_only_if_it_is_as_it_was_seen(scene: Scene) -> N
     observed = Observed(fleet=await scene.child(FLEET, "f"))
     todo = Plan(
         apply=(),
+        statuses=(),
         delete=(),
         annotate_pods={},
         delete_pods=("f-main-0",),

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from specfleet_common.api.learning import LearningSettings
+from specfleet_common.api.learning import parse_settings
+from specfleet_common.api.promotion import Decision
 from specfleet_common.store.location import S3Location
 from specfleet_operator.naming import FLEET_LABEL
 from specfleet_operator.rendering.aggregator_pod import aggregator_template
@@ -116,11 +117,14 @@ def test_clients_reach_ready_engines_and_the_fleet_reaches_all_of_them() -> None
 
 
 def test_learning_settings_are_a_file_that_the_aggregator_reads() -> None:
-    wanted = replace(subject(aggregation__localSteps=7), generation=5)
+    wanted = replace(subject(aggregation__localSteps=7, promotion__guards__tpot="2%"), generation=5)
+    decided = {"12-0000000cdddd": Decision.APPROVE}
 
-    found = LearningSettings.model_validate_json(settings(wanted)["data"]["settings.json"])
+    found = parse_settings(settings(wanted, decided)["data"]["settings.json"].encode())
 
     assert (found.fleet_uid, found.generation, found.local_steps) == ("uid-of-demo", 5, 7)
+    assert found.promotion.tpot == 0.02
+    assert found.decisions == decided
 
 
 def test_the_key_of_the_authority_is_in_a_secret_that_no_pod_sees() -> None:

@@ -11,7 +11,7 @@ from specfleet_operator.aggregation import aggregation
 from specfleet_operator.conditions import Verdict
 from specfleet_operator.observed import AggregatorView
 from specfleet_operator.status import LONGEST_MESSAGE, carried_over, status, transitions
-from specfleet_operator.tests.building import NOW, silent, state, view, worker
+from specfleet_operator.tests.building import NOW, promotion, silent, state, view, worker
 
 READY = Verdict("True", "AsSpecified", "The engine is ready and as the spec says.")
 STORE = Verdict("False", "StoreUnreachable", "The store takes no new version: 403.")
@@ -87,7 +87,7 @@ def test_the_lineage_of_most_engines_is_shown() -> None:
 
 
 def test_what_the_aggregator_said_last_stays_while_it_is_silent() -> None:
-    before = written(seen=view(state(worker("a"))))
+    before = written(seen=view(state(worker("a"), promotions=(promotion(12, "Canary"),))))
 
     after = written(before, silent(seconds=100))
 

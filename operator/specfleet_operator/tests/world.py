@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from specfleet_common.api.quantities import amount
+from specfleet_common.wire.messages import PromotionState, VersionRef
 from specfleet_operator.naming import COHORT_LABEL, COMPONENT_LABEL, ENGINE
 from specfleet_operator.observed import (
     ObjectKey,
@@ -23,7 +24,17 @@ from specfleet_operator.observed import (
     key_of,
 )
 from specfleet_operator.planning import Plan, plan
-from specfleet_operator.tests.building import FACTS, NOW, TRUST, fleet, state, view, worker
+from specfleet_operator.tests.building import (
+    FACTS,
+    LINEAGE,
+    NOW,
+    TRUST,
+    fleet,
+    silent,
+    state,
+    view,
+    worker,
+)
 
 MOST_STEPS = 200
 
@@ -41,6 +52,11 @@ class World:
     refuses: dict[ObjectKey, str] = field(default_factory=dict)
     """What the API server does not take."""
     refused: tuple[Refusal, ...] = ()
+    promotions: tuple[PromotionState, ...] = ()
+    """What the aggregator says of them, the newest first."""
+    candidate: VersionRef | None = None
+    is_reachable: bool = True
+    """Whether the aggregator can be reached."""
     num_made: int = 0
     num_writes: int = 0
     now: float = NOW
@@ -79,11 +95,17 @@ class World:
             if is_ready(pod)
         ]
         generation = self.fleet["metadata"]["generation"]
-        learning = state(*workers, settings_generation=generation)
+        learning = state(
+            *workers,
+            settings_generation=generation,
+            lineage=LINEAGE,
+            candidate=self.candidate,
+            promotions=self.promotions,
+        )
         return Observed(
             fleet=self.fleet,
             children=tuple(self.objects.values()),
-            aggregator=view(learning),
+            aggregator=view(learning) if self.is_reachable else silent(seconds=1),
             trust=self.trust,
             refused=self.refused,
         )
@@ -99,6 +121,9 @@ class World:
                 refused.append(Refusal(key_of(item), message))
             else:
                 self._apply(item)
+        for item in todo.statuses:
+            if (key := key_of(item)) in self.objects:
+                self.objects[key]["status"] = copy.deepcopy(item["status"])
         self.refused = tuple(refused)
         for key in todo.delete:
             del self.objects[key]
@@ -109,6 +134,28 @@ class World:
             self.kill(name)
         self.fleet["status"] = todo.status
         return todo
+
+    @property
+    def shown(self) -> dict[str, dict[str, Any]]:
+        """Return the DrafterPromotions by name."""
+        return {
+            key.name: item for key, item in self.objects.items() if key.kind == "DrafterPromotion"
+        }
+
+    @property
+    def decisions(self) -> dict[str, str]:
+        """Return the decisions that the aggregator is told; none while it is told nothing."""
+        item = self.objects.get(ObjectKey("v1", "ConfigMap", "demo-settings"))
+        text = "{}" if item is None else item["data"]["settings.json"]
+        return dict(json.loads(text).get("decisions", {}))
+
+    def decide(self, name: str, decision: str | None) -> None:
+        """Write or remove a decision in a DrafterPromotion, as a user does."""
+        item = self.shown[name]
+        item["spec"] = {**item["spec"], "decision": decision}
+        if decision is None:
+            del item["spec"]["decision"]
+        item["metadata"]["generation"] += 1
 
     def lose(self, kind: str) -> None:
         """Have someone delete all objects of a kind."""
@@ -163,6 +210,9 @@ class World:
         else:
             if key.kind == "ControllerRevision":
                 assert old["data"] == new["data"], "data of a ControllerRevision cannot change"
+            if key.kind == "DrafterPromotion":
+                # An apply leaves what others have written.
+                new["spec"] = {**old["spec"], **new["spec"]}
             changed = old.get("spec") != new.get("spec")
             generation = old["metadata"]["generation"] + changed
             metadata.update(uid=old["metadata"]["uid"], generation=generation)

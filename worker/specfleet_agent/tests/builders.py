@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from specfleet_agent.engine_page import EnginePage, decode
-from specfleet_agent.situation import Files, Reply, Serve, Situation, Worker
+from specfleet_agent.situation import Anchor, Files, Reply, Serve, Situation, Worker
 from specfleet_common.exchange import Orders, TrainerReport, version_file
 from specfleet_common.lineage import Lineage, shapes_digest
 from specfleet_common.shm.layout import Layout
 from specfleet_common.shm.pages import PageWriter
 from specfleet_common.shm.ring import RingWriter
 from specfleet_common.tensors import content_digest, encode
-from specfleet_common.wire.messages import HeartbeatReply, TrainingOrders, VersionRef
+from specfleet_common.wire.messages import (
+    Comparison,
+    HeartbeatReply,
+    TrainingOrders,
+    VersionRef,
+    WalkOrders,
+)
 
 SHAPES = {"model.mtp_layers.0.input_proj.weight": (4, 8), "model.mtp_layers.0.norm.weight": (4,)}
 LINEAGE = Lineage("1" * 64, "mtp", "mimo", "float32", shapes_digest(SHAPES))
@@ -36,6 +43,7 @@ def weights(seed: int) -> bytes:
     return encode({n: random.standard_normal(s).astype(np.float32) for n, s in SHAPES.items()})
 
 
+@cache
 def digest(seed: int) -> str:
     return content_digest(weights(seed))
 
@@ -59,11 +67,15 @@ def page_content(
     observed_digest: str = STOCK_DIGEST,
     bank_sequence: int = 0,
     drafters: tuple[Mapping[str, Any], ...] = (),
+    requests: tuple[Mapping[str, Any], ...] = (),
+    incarnation: str = "0123456789abcdef",
+    beats: int = 1,
+    swaps: int = 3,
 ) -> dict[str, Any]:
     """Return what the engine writes on its page."""
     return {
-        "incarnation": "0123456789abcdef",
-        "beats": 1,
+        "incarnation": incarnation,
+        "beats": beats,
         "rows": {"hidden_size": 4, "hidden_dtype": "float32", "num_speculative_tokens": 2},
         "lineage": {
             "target_digest": lineage.target_digest,
@@ -77,32 +89,37 @@ def page_content(
         "observed": observed,
         "observed_digest": observed_digest,
         "bank_sequence": bank_sequence,
-        "swaps": 3,
+        "swaps": swaps,
         "refused_banks": {"weights": 2},
         "capture": {"taken_rows": 7, "dropped_records": 1, "skipped_steps": 0, "followed": 4},
         "drafters": list(drafters),
+        "requests": list(requests),
         "adapting": True,
         "reason": "",
     }
 
 
-def page(
-    *,
-    lineage: Lineage = LINEAGE,
-    observed: str = "stock",
-    observed_digest: str = STOCK_DIGEST,
-    bank_sequence: int = 0,
-    drafters: tuple[Mapping[str, Any], ...] = (),
-) -> EnginePage:
-    return decode(
-        page_content(
-            lineage=lineage,
-            observed=observed,
-            observed_digest=observed_digest,
-            bank_sequence=bank_sequence,
-            drafters=drafters,
-        )
-    )
+def page(**content: Any) -> EnginePage:
+    """Return the page with what `page_content` makes of these."""
+    return decode(page_content(**content))
+
+
+def drafter_content(
+    name: str, *, bands: Mapping[int, tuple[int, int, float]] | None = None
+) -> dict[str, Any]:
+    """Return a drafter's counters; `bands` has verify steps, tokens and busy seconds of each."""
+    counted = [
+        {"band": band, "verify_steps": steps, "output_tokens": tokens, "busy_seconds": seconds}
+        for band, (steps, tokens, seconds) in (bands or {}).items()
+    ]
+    return {
+        "digest": name,
+        "verify_steps": 5,
+        "drafted": [5, 4],
+        "accepted": [3, 1],
+        "output_tokens": 9,
+        "busy_seconds": 0.5,
+    } | ({} if bands is None else {"bands": counted})
 
 
 def answer(
@@ -113,6 +130,9 @@ def answer(
     stock_wanted: bool = False,
     delta_counted: bool = False,
     heartbeat_seconds: float = 1.0,
+    serve: VersionRef | None = None,
+    comparison: Comparison | None = None,
+    walk: WalkOrders | None = None,
 ) -> HeartbeatReply:
     return HeartbeatReply(
         stock_wanted=stock_wanted,
@@ -123,6 +143,9 @@ def answer(
         delta_counted=delta_counted,
         lease_seconds=60.0,
         heartbeat_seconds=heartbeat_seconds,
+        serve=serve,
+        comparison=comparison,
+        walk=walk,
     )
 
 
@@ -177,12 +200,20 @@ def seen(
     engine: EnginePage | None = None,
     lineage: Lineage = LINEAGE,
     asked_at: float = 100.0,
+    started_at: float = 0.0,
 ) -> Situation:
-    """Return a situation with an engine; `lineage` is the one that the reply is about."""
+    """Return a situation with an engine; `lineage` is the one that the reply is about.
+
+    A comparison in the reply has begun so many seconds before it was asked for.
+    """
+    anchor = None
+    if reply is not None and reply.comparison is not None:
+        anchor = Anchor(reply.comparison.id, asked_at - reply.comparison.elapsed_seconds)
     return Situation(
         page=engine or page(),
-        reply=None if reply is None else Reply(lineage.id, reply, asked_at),
+        reply=None if reply is None else Reply(lineage.id, reply, asked_at, anchor),
         files=files or Files(),
+        started_at=started_at,
     )
 
 

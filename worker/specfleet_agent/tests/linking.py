@@ -28,6 +28,8 @@ from specfleet_common.wire.client import (
 from specfleet_common.wire.messages import (
     DeltaHeader,
     DeltaReply,
+    Evidence,
+    EvidenceReply,
     Heartbeat,
     HeartbeatReply,
     Outcome,
@@ -47,6 +49,9 @@ class FakeAggregator:
     stock: list[str] = field(default_factory=list)
     deltas: list[DeltaHeader] = field(default_factory=list)
     pulls: list[Held | None] = field(default_factory=list)
+    evidence: list[Evidence] = field(default_factory=list)
+    closed: set[str] = field(default_factory=set)
+    """Sets of evidence that are not wanted."""
 
     def _fail(self) -> None:
         if self.failures:
@@ -66,6 +71,13 @@ class FakeAggregator:
         self._fail()
         self.deltas.append(header)
         return DeltaReply(self.outcome, "because")
+
+    async def put_evidence(self, evidence: Evidence) -> EvidenceReply:
+        self._fail()
+        if evidence.set in self.closed:
+            return EvidenceReply(wanted=False, reason="it has ended")
+        self.evidence.append(evidence)
+        return EvidenceReply(wanted=True, reason="")
 
     async def pull_version(
         self, lineage_id: str, number: int, *, into: Path, have: Held | None
@@ -87,11 +99,12 @@ class Linked:
         self.registry = CollectorRegistry()
         self.now = 0.0
         volume = Volume(self.state, self.shared)
+        self.observer = Observer(volume, engine_silence_seconds=1e9, clock=self.tick)
         self.link = Link(
             who,
             self.aggregator,
             volume,
-            Observer(volume, engine_silence_seconds=1e9, clock=self.tick),
+            self.observer,
             Instruments(self.registry),
             phase=lambda reported: reported or "waiting",
             clock=self.tick,

@@ -21,6 +21,8 @@ from specfleet_agent.tests.builders import (
 )
 from specfleet_common.wire.messages import HeartbeatReply
 
+NOW = 100.0
+"""When the replies of these tests were asked for."""
 LOCAL_DIGEST = "c" * 64
 STOCK = Weights("stock", STOCK_DIGEST, "stock.safetensors")
 LOCAL = Weights("local", LOCAL_DIGEST, "local.safetensors")
@@ -33,7 +35,7 @@ def global_(number: int) -> Weights:
 
 @pytest.mark.parametrize("serve", list(Serve))
 def test_without_an_engine_the_bank_is_left_alone(serve: Serve) -> None:
-    want = wanted(worker(serve=serve), Situation())
+    want = wanted(worker(serve=serve), Situation(), now=NOW)
 
     assert want == Wanted(None, "there is no engine yet")
 
@@ -41,7 +43,7 @@ def test_without_an_engine_the_bank_is_left_alone(serve: Serve) -> None:
 def test_a_control_engine_serves_stock_whatever_the_aggregator_says() -> None:
     situation = seen(answer(base=version(3), stable=version(2)), TRAINED)
 
-    assert wanted(worker(serve=Serve.STOCK), situation).weights == STOCK
+    assert wanted(worker(serve=Serve.STOCK), situation, now=NOW).weights == STOCK
 
 
 @pytest.mark.parametrize(
@@ -56,13 +58,13 @@ def test_a_control_engine_serves_stock_whatever_the_aggregator_says() -> None:
     ],
 )
 def test_stable(reply: HeartbeatReply | None, files: Files, weights: Weights | None) -> None:
-    assert wanted(worker(serve=Serve.STABLE), seen(reply, files)).weights == weights
+    assert wanted(worker(serve=Serve.STABLE), seen(reply, files), now=NOW).weights == weights
 
 
 def test_a_stable_engine_never_serves_local_weights() -> None:
     situation = seen(answer(base=version(3), stable=version(0)), TRAINED)
 
-    assert wanted(worker(serve=Serve.STABLE), situation).weights == STOCK
+    assert wanted(worker(serve=Serve.STABLE), situation, now=NOW).weights == STOCK
 
 
 @pytest.mark.parametrize(
@@ -129,7 +131,7 @@ def test_a_stable_engine_never_serves_local_weights() -> None:
     ],
 )
 def test_local(reply: HeartbeatReply | None, files: Files, weights: Weights | None) -> None:
-    assert wanted(worker(serve=Serve.LOCAL), seen(reply, files)).weights == weights
+    assert wanted(worker(serve=Serve.LOCAL), seen(reply, files), now=NOW).weights == weights
 
 
 def test_weights_for_another_target_are_never_wanted() -> None:
@@ -137,7 +139,10 @@ def test_weights_for_another_target_are_never_wanted() -> None:
         answer(base=version(3), stable=version(3)), TRAINED, engine=page(lineage=OTHER_LINEAGE)
     )
 
-    want = [wanted(worker(serve=serve), situation).weights for serve in (Serve.STABLE, Serve.LOCAL)]
+    want = [
+        wanted(worker(serve=serve), situation, now=NOW).weights
+        for serve in (Serve.STABLE, Serve.LOCAL)
+    ]
 
     assert want == [None, None]
 

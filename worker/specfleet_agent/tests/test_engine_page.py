@@ -2,8 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from specfleet_agent.engine_page import PageError, decode
-from specfleet_agent.tests.builders import LINEAGE, STOCK_DIGEST, page, page_content
+from specfleet_agent.engine_page import Band, Drafted, PageError, decode
+from specfleet_agent.tests.builders import (
+    LINEAGE,
+    STOCK_DIGEST,
+    drafter_content,
+    page,
+    page_content,
+)
 
 
 def test_a_page_says_what_the_engine_runs() -> None:
@@ -21,6 +27,27 @@ def test_fields_of_a_newer_engine_are_left_alone() -> None:
     assert found == page()
 
 
+def test_an_engine_may_count_bands_and_name_requests() -> None:
+    named = {"request": "a", "ended": 1.5, "digests": ["stock", "b" * 64]}
+    content = page_content(
+        drafters=(drafter_content("stock", bands={2: (3, 5, 0.5)}),), requests=(named,)
+    )
+
+    found = decode(content)
+
+    assert found.drafters[0].bands == (Band(2, 3, 5, 0.5),)
+    assert found.requests == (Drafted("a", 1.5, ("stock", "b" * 64)),)
+
+
+def test_an_older_engine_counts_no_bands_and_names_no_requests() -> None:
+    content = page_content(drafters=(drafter_content("stock"),))
+    del content["requests"]
+
+    found = decode(content)
+
+    assert (found.drafters[0].bands, found.requests) == (None, ())
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -30,6 +57,9 @@ def test_fields_of_a_newer_engine_are_left_alone() -> None:
         pytest.param("swaps", -1, id="a-negative-count"),
         pytest.param("lineage", {"family": "mtp"}, id="half-a-lineage"),
         pytest.param("drafters", [{"digest": "stock"}], id="half-a-drafter"),
+        pytest.param(
+            "requests", [{"request": "a", "ended": 1.0, "digests": ["x"]}], id="no-drafter"
+        ),
     ],
 )
 def test_what_an_engine_would_not_write_is_refused_by_name(field: str, value: object) -> None:

@@ -13,6 +13,7 @@ from specfleet_agent.tests.builders import (
     version,
     worker,
 )
+from specfleet_common.lineage import EARLIER
 from specfleet_common.wire.codec import decode_heartbeat, encode_heartbeat
 from specfleet_common.wire.messages import DrafterCounters, TrainerStatus
 
@@ -35,10 +36,20 @@ def test_a_heartbeat_is_the_complete_state() -> None:
 
     assert beat is not None
     assert (beat.worker_id, beat.cohort, beat.trains) == ("worker-1", "main", True)
+    assert beat.serve == "Stable"
     assert (beat.lineage, beat.stock_digest) == (LINEAGE, STOCK_DIGEST)
     assert (beat.held, beat.observed_digest, beat.swaps) == (version(3), "local", 3)
     assert beat.trainer == TrainerStatus("training", 6, 36, 640, 12.5, (2.0, 3.0))
     assert beat.drafters == (DrafterCounters("local", 5, (5, 4), (3, 1), 9, 0.5),)
+
+
+def test_an_engine_that_has_run_more_drafters_than_it_counts_keeps_its_lease() -> None:
+    engine = page(drafters=({"digest": EARLIER, **COUNTERS},))
+
+    beat = heartbeat(worker(), seen(None, engine=engine), trainer_phase="waiting")
+
+    assert beat is not None
+    assert decode_heartbeat(encode_heartbeat(beat)) == beat
 
 
 def test_stock_counts_under_its_digest() -> None:

@@ -7,19 +7,8 @@ from prometheus_client import CollectorRegistry
 
 from specfleet_agent.instruments import Instruments, Mirror, Reading
 from specfleet_agent.situation import Files
-from specfleet_agent.tests.builders import answer, page, report, seen, version
+from specfleet_agent.tests.builders import answer, drafter_content, page, report, seen, version
 from specfleet_common.telemetry import metrics
-
-
-def counters(digest: str) -> dict[str, object]:
-    return {
-        "digest": digest,
-        "verify_steps": 5,
-        "drafted": [5, 4],
-        "accepted": [3, 1],
-        "output_tokens": 9,
-        "busy_seconds": 0.5,
-    }
 
 
 def exported(reading: Reading) -> CollectorRegistry:
@@ -30,7 +19,9 @@ def exported(reading: Reading) -> CollectorRegistry:
 
 
 def full_reading() -> Reading:
-    engine = page(drafters=(counters("stock"), counters("a" * 64), counters("b" * 64)))
+    engine = page(
+        drafters=(drafter_content("stock"), drafter_content("a" * 64), drafter_content("b" * 64))
+    )
     files = Files(report=report())
     return Reading(
         seen(answer(base=version(3)), files, engine=engine), held=version(3), connected=True

@@ -14,6 +14,7 @@ from specfleet_agent.tests.builders import (
     worker,
 )
 from specfleet_agent.tests.linking import Linked
+from specfleet_agent.tests.promoting import comparison
 from specfleet_common.shm.names import page_file
 from specfleet_common.shm.pages import PageWriter
 from specfleet_common.wire.client import (
@@ -93,3 +94,30 @@ async def test_an_unanswered_heartbeat_leaves_the_last_answer_standing(linked: L
 
     assert not linked.link.connected
     assert len(linked.aggregator.deltas) == 1
+
+
+async def test_a_comparison_keeps_its_beginning_from_answer_to_answer(linked: Linked) -> None:
+    start_engine(linked.shared)
+    began = []
+    for elapsed_seconds in (10.0, 13.9):
+        linked.aggregator.reply = answer(comparison=comparison(elapsed_seconds=elapsed_seconds))
+        linked.now = 100.0 + elapsed_seconds
+        await linked.link.beat()
+        reply = linked.observer.reply
+        assert reply is not None and reply.anchor is not None
+        began.append(reply.anchor.began)
+
+    assert began[0] == began[1]
+    assert abs(began[0] - 100.0) < 10.0
+
+
+async def test_a_comparison_that_only_goes_on_does_not_hasten_transfers(linked: Linked) -> None:
+    start_engine(linked.shared)
+    linked.aggregator.reply = answer(comparison=comparison(elapsed_seconds=1.0))
+    await linked.link.beat()
+    linked.link.move_soon.clear()
+    linked.aggregator.reply = answer(comparison=comparison(elapsed_seconds=2.0))
+
+    await linked.link.beat()
+
+    assert not linked.link.move_soon.is_set()

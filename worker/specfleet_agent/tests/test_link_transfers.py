@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from specfleet_agent.link import REFUSED_SECONDS
-from specfleet_agent.situation import Serve
+from specfleet_agent.situation import LastStable, Serve
 from specfleet_agent.tests.builders import (
     STOCK_DIGEST,
     answer,
@@ -20,7 +20,10 @@ from specfleet_agent.tests.builders import (
     worker,
 )
 from specfleet_agent.tests.linking import Linked
-from specfleet_common.exchange import ORDERS, Orders, read_message
+from specfleet_agent.tests.promoting import WALKING, last_stable, walk_orders
+from specfleet_agent.volume import STABLE
+from specfleet_common.exchange import ORDERS, Orders, Walking, read_message
+from specfleet_common.exchange import WALKING as WALKING_FILE
 from specfleet_common.wire.client import (
     Held,
     PatchUnusable,
@@ -207,3 +210,28 @@ async def test_a_heartbeat_goes_out_while_a_transfer_is_under_way(linked: Linked
     await asyncio.gather(linked.link.move(), linked.link.beat())
 
     assert (len(linked.aggregator.beats), len(linked.aggregator.deltas)) == (2, 1)
+
+
+async def test_the_trainer_is_told_to_walk_and_to_stop(linked: Linked) -> None:
+    start_engine(linked.shared)
+    linked.aggregator.versions = {2: weights(2), 3: weights(3)}
+    linked.aggregator.reply = answer(walk=walk_orders())
+    await linked.settle()
+    told = read_message(linked.state / WALKING_FILE, Walking)
+    linked.aggregator.reply = answer()
+
+    await linked.settle()
+
+    assert told == WALKING
+    assert read_message(linked.state / WALKING_FILE, Walking) is None
+
+
+async def test_stable_is_noted(tmp_path: Path) -> None:
+    linked = Linked(tmp_path, worker(serve=Serve.STABLE, trains=False))
+    start_engine(linked.shared)
+    linked.aggregator.versions = {2: weights(2)}
+    linked.aggregator.reply = answer(stable=version(2))
+
+    await linked.settle()
+
+    assert read_message(linked.state / STABLE, LastStable) == last_stable(2)

@@ -1,4 +1,6 @@
 import asyncio
+import itertools
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -6,6 +8,7 @@ import pytest
 
 from specfleet_agent.engine_page import EnginePage
 from specfleet_agent.observing import Observer
+from specfleet_agent.situation import Written
 from specfleet_agent.tests.builders import page_content, start_engine
 from specfleet_agent.volume import Volume
 from specfleet_common.shm.pages import PageWriter
@@ -75,6 +78,60 @@ def test_a_restarted_engine_is_back_at_once(
 
     assert gone is None
     assert look(observer) is not None
+
+
+def test_a_page_was_written_between_the_look_before_and_the_one_that_finds_it(
+    observer: Observer, clock: Clock, tmp_path: Path
+) -> None:
+    engine = start_engine(tmp_path)
+    clock.now = 5.0
+    at_first = asyncio.run(observer.look()).page_written
+    clock.now = 5.25
+    asyncio.run(observer.look())
+    engine.write(page_content() | {"beats": 2})
+    clock.now = 5.5
+
+    found = [asyncio.run(observer.look()).page_written]
+    clock.now = 5.75
+    found.append(asyncio.run(observer.look()).page_written)
+
+    assert at_first == Written(after=-math.inf, by=5.0)
+    assert found == [Written(after=5.25, by=5.5)] * 2
+
+
+def test_a_page_may_have_been_written_while_the_look_before_went_on(tmp_path: Path) -> None:
+    ticks = itertools.count()
+    observer = Observer(
+        Volume(tmp_path, tmp_path), engine_silence_seconds=1e9, clock=lambda: float(next(ticks))
+    )
+    engine = start_engine(tmp_path)
+    began = float(next(ticks)) + 1.0
+    asyncio.run(observer.look())
+    engine.write(page_content() | {"beats": 2})
+
+    written = asyncio.run(observer.look()).page_written
+
+    assert written is not None
+    assert (written.after, written.by) == (began, began + 3.0)
+
+
+def test_the_page_of_an_engine_that_starts_again_was_written_since_the_last_look(
+    observer: Observer, clock: Clock, tmp_path: Path
+) -> None:
+    clock.now = 5.0
+    start_engine(tmp_path)
+    asyncio.run(observer.look())
+    engine = start_engine(tmp_path)
+    engine.write(page_content() | {"incarnation": "fedcba9876543210"})
+    clock.now = 6.0
+
+    assert asyncio.run(observer.look()).page_written == Written(after=5.0, by=6.0)
+
+
+def test_the_situation_says_when_the_agent_started(observer: Observer, clock: Clock) -> None:
+    clock.now = 7.0
+
+    assert asyncio.run(observer.look()).started_at == 0.0
 
 
 def test_an_engine_that_cannot_be_adapted_says_why(

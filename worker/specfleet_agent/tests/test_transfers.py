@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specfleet_agent.situation import Files, Serve, Situation
+from specfleet_agent.situation import Files, LastStable, Serve, Situation
 from specfleet_agent.tests.builders import (
     LINEAGE,
     OTHER_LINEAGE,
@@ -22,20 +22,22 @@ from specfleet_agent.tests.builders import (
     version,
     worker,
 )
+from specfleet_agent.tests.promoting import comparison, last_stable, walk_orders
 from specfleet_agent.transfers import (
     Next,
     Pull,
     PushDelta,
     Pushed,
     PutStock,
+    RememberStable,
     Remove,
     WriteOrders,
-    held,
+    WriteWalking,
     next_transfer,
 )
 from specfleet_common.codecs.codec import Codec
 from specfleet_common.exchange import Orders, TrainerReport
-from specfleet_common.wire.messages import Outcome, VersionRef
+from specfleet_common.wire.messages import Comparison, Outcome, VersionRef, WalkOrders
 
 DELTA = "d" * 64
 
@@ -117,31 +119,12 @@ def test_a_version_is_pulled_when_it_is_needed_and_not_here(
 ) -> None:
     reply = answer(base=version(3), stable=version(2))
 
-    todo = next_transfer(
-        worker(serve=serve, trains=trains), seen(reply, Files(versions=versions)), pushed=None
-    )
+    files = Files(versions=versions, orders=orders(), stable=last_stable(2))
+
+    todo = next_transfer(worker(serve=serve, trains=trains), seen(reply, files), pushed=None)
 
     transfer = todo.transfer
     assert (transfer.version if isinstance(transfer, Pull) else transfer) == pulled
-
-
-@pytest.mark.parametrize(
-    ("versions", "have"),
-    [
-        pytest.param({}, None, id="nothing"),
-        pytest.param({2: ""}, None, id="a-damaged-one"),
-        pytest.param(holding(0, 2), 2, id="the-last-one"),
-        pytest.param(holding(0, 5), 5, id="a-later-one"),
-        pytest.param({**holding(0), 2: ""}, 0, id="an-older-one"),
-    ],
-)
-def test_a_pull_says_which_version_is_closest_to_the_wanted_one(
-    versions: dict[int, str], have: int | None
-) -> None:
-    todo = next_transfer(worker(), seen(answer(base=version(3)), Files(versions)), pushed=None)
-
-    held = None if have is None else VersionRef(have, digest(have), size_bytes=0)
-    assert todo.transfer == Pull(LINEAGE.id, version(3), have=held)
 
 
 def test_orders_carry_the_codec_and_which_delta_has_counted() -> None:
@@ -196,7 +179,12 @@ def test_an_engine_that_does_not_train_gets_no_orders() -> None:
 
 
 def test_files_of_earlier_rounds_are_removed_and_stable_is_kept() -> None:
-    files = Files(versions=holding(1, 2, 3), orders=orders(), deltas=frozenset({1, 2, 3}))
+    files = Files(
+        versions=holding(1, 2, 3),
+        orders=orders(),
+        deltas=frozenset({1, 2, 3}),
+        stable=last_stable(1),
+    )
 
     todo = next_transfer(
         worker(), seen(answer(base=version(3), stable=version(1)), files), pushed=None
@@ -211,23 +199,6 @@ def test_an_aggregator_without_a_version_makes_nothing_disappear() -> None:
     todo = next_transfer(worker(), seen(answer(), files), pushed=None)
 
     assert todo == Next(None, "the aggregator has no version yet")
-
-
-@pytest.mark.parametrize(
-    ("serve", "trains", "versions", "expected"),
-    [
-        pytest.param(Serve.STABLE, True, holding(1, 3), version(3), id="the-base"),
-        pytest.param(Serve.STABLE, False, holding(1, 3), version(1), id="stable"),
-        pytest.param(Serve.STABLE, True, {3: "b" * 64}, None, id="corrupt"),
-        pytest.param(Serve.STOCK, False, holding(1, 3), None, id="needs-none"),
-    ],
-)
-def test_held(
-    serve: Serve, trains: bool, versions: dict[int, str], expected: VersionRef | None
-) -> None:
-    situation = seen(answer(base=version(3), stable=version(1)), Files(versions=versions))
-
-    assert held(worker(serve=serve, trains=trains), situation) == expected
 
 
 def carry_out(
@@ -248,6 +219,10 @@ def carry_out(
             files = replace(files, versions={**files.versions, wanted.number: wanted.digest})
         case WriteOrders(orders=new):
             files = replace(files, orders=new)
+        case WriteWalking(walking=walking):
+            files = replace(files, walking=walking)
+        case RememberStable(stable=stable):
+            files = replace(files, stable=stable)
         case Remove(files=names):
             keep = {
                 n: d for n, d in files.versions.items() if f"version-{n}.safetensors" not in names
@@ -271,6 +246,10 @@ numbers = st.integers(0, 4)
     before=st.none() | st.builds(orders, round_=numbers, number=numbers),
     said=st.none() | st.builds(report, round_=numbers, number=numbers, delta_digest=st.just(DELTA)),
     deltas=st.frozensets(numbers),
+    serve_in_place=st.none() | numbers.map(version),
+    compared=st.none() | st.builds(comparison, trial=numbers, base=numbers),
+    walked=st.none() | st.builds(walk_orders, candidate=numbers, stable=numbers),
+    noted=st.none() | numbers.map(last_stable),
 )
 def test_carried_out_transfers_leave_nothing_to_do(
     serve: Serve,
@@ -283,15 +262,25 @@ def test_carried_out_transfers_leave_nothing_to_do(
     before: Orders | None,
     said: TrainerReport | None,
     deltas: frozenset[int],
+    serve_in_place: VersionRef | None,
+    compared: Comparison | None,
+    walked: WalkOrders | None,
+    noted: LastStable | None,
 ) -> None:
     who = worker(serve=serve, trains=trains)
-    files = Files(on_volume, before, said, stock_digest, deltas)
-    situation = seen(
-        answer(base=base, stable=stable, stock_wanted=stock_wanted), files, engine=page()
+    files = Files(on_volume, before, said, stock_digest, deltas, noted)
+    reply = answer(
+        base=base,
+        stable=stable,
+        stock_wanted=stock_wanted,
+        serve=serve_in_place,
+        comparison=compared,
+        walk=walked,
     )
+    situation = seen(reply, files, engine=page())
     pushed: Pushed | None = None
 
-    for _ in range(8):
+    for _ in range(14):
         todo = next_transfer(who, situation, pushed=pushed)
         if todo.transfer is None:
             break

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from specfleet_agent.situation import Files
-from specfleet_agent.tests.builders import STOCK_DIGEST, digest, orders, report, weights
-from specfleet_agent.volume import Volume
-from specfleet_common.exchange import ORDERS, REPORT, write_message
+from specfleet_agent.tests.builders import LINEAGE, STOCK_DIGEST, digest, orders, report, weights
+from specfleet_agent.tests.promoting import WALKING, last_stable, walk
+from specfleet_agent.volume import STABLE, Volume
+from specfleet_common.exchange import ORDERS, REPORT, WALKS, WalkReport, write_message
+from specfleet_common.exchange import WALKING as WALKING_FILE
 from specfleet_common.files import write_file
 
 
@@ -29,10 +31,20 @@ def test_everything_is_found_again(volume: Volume) -> None:
     (volume.state / "version-3.safetensors").write_bytes(weights(3))
     (volume.state / "delta-2.bin").write_bytes(b"the aggregator judges it")
     (volume.shared / "stock.safetensors").write_bytes(weights(0))
+    volume.remember_stable(last_stable(2))
+    volume.write_walking(WALKING)
 
     files = volume.read(stock_file="stock.safetensors")
 
-    assert files == Files({3: digest(3)}, orders(), report(), STOCK_DIGEST, frozenset({2}))
+    assert files == Files(
+        versions={3: digest(3)},
+        orders=orders(),
+        report=report(),
+        stock_digest=STOCK_DIGEST,
+        deltas=frozenset({2}),
+        stable=last_stable(2),
+        walking=WALKING,
+    )
 
 
 def test_stock_is_not_looked_for_before_an_engine_names_it(volume: Volume) -> None:
@@ -83,12 +95,32 @@ def test_a_partial_download_is_no_version(volume: Volume) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"round": 1}', b"[]"])
 def test_messages_of_another_version_count_as_none(volume: Volume, content: bytes) -> None:
-    (volume.state / ORDERS).write_bytes(content)
-    (volume.state / REPORT).write_bytes(content)
+    for name in (ORDERS, REPORT, WALKING_FILE, WALKS, STABLE):
+        (volume.state / name).write_bytes(content)
 
     files = volume.read(stock_file=None)
 
-    assert (files.orders, files.report) == (None, None)
+    assert (files, volume.walks()) == (Files(), None)
+
+
+def test_what_the_trainer_has_walked_is_read_again_when_it_grows(volume: Volume) -> None:
+    before = volume.walks()
+    found = []
+    for names in ("a", "ab"):
+        walks = WalkReport("3-candidate", LINEAGE.id, tuple(walk(name) for name in names))
+        write_message(volume.state / WALKS, walks)
+        found.append(volume.walks() == walks)
+
+    assert (before, found) == (None, [True, True])
+
+
+def test_walking_ends_when_its_file_goes(volume: Volume) -> None:
+    volume.write_walking(WALKING)
+
+    volume.write_walking(None)
+    volume.write_walking(None)
+
+    assert volume.read(stock_file=None).walking is None
 
 
 def test_the_stamp_changes_with_every_report(volume: Volume) -> None:

@@ -39,10 +39,13 @@ class DrafterLayout(Protocol):
 def find_layout(method: str, drafter: torch.nn.Module) -> DrafterLayout:
     """Return the layout of vLLM's draft model; LayoutError names what can be adapted."""
     from specfleet_engine.layouts.mimo import MimoLayout
+    from specfleet_engine.layouts.qwen3_5 import Qwen35Layout
 
     if method == "mtp" and type(drafter).__name__ == "MiMoMTP":
         return MimoLayout.of(drafter)
+    if method == "mtp" and type(drafter).__name__ == "Qwen3_5MTP":
+        return Qwen35Layout.of(drafter)
     raise LayoutError(
         f"drafter {type(drafter).__name__} (method {method!r}) cannot be adapted, "
-        "expected method 'mtp' with MiMoMTP"
+        "expected method 'mtp' with MiMoMTP or Qwen3_5MTP"
     )

@@ -19,7 +19,9 @@ def policy(
 def request(
     name: str, *, prompt: int = 4, computed: int = 0, most: int = 10, least: int = 0
 ) -> NewRequest:
-    return NewRequest(name, range(100, 100 + prompt), computed, most, least, frozenset({STOP}))
+    return NewRequest(
+        name, range(100, 100 + prompt), computed, most, least, frozenset({STOP}), name
+    )
 
 
 def test_a_request_is_followed_until_there_is_no_room() -> None:
@@ -117,7 +119,8 @@ def test_about_the_wanted_share_is_held_out() -> None:
     following = Following(policy(follow_requests=10**6, holdout_percent=20))
 
     begins = [
-        following.admit(NewRequest(str(n), [n] * 4, 0, 1, 0, frozenset())) for n in range(4000)
+        following.admit(NewRequest(str(n), [n] * 4, 0, 1, 0, frozenset(), str(n)))
+        for n in range(4000)
     ]
 
     held_out = sum(begin is not None and begin.held_out for begin in begins)

@@ -5,8 +5,10 @@ from hypothesis import strategies as st
 
 from specfleet_engine.layouts import LayoutError, find_layout
 from specfleet_engine.layouts.mimo import CHECKPOINT_PREFIX, MimoLayout
+from specfleet_engine.layouts.stacking import Stacking
 
-LAYOUT = MimoLayout("model.mtp_layers.16.", query_rows=8, key_value_rows=4, gate_rows=6)
+STACKING = Stacking(query_rows=8, key_value_rows=4, gate_rows=6)
+LAYOUT = MimoLayout("model.mtp_layers.16.", STACKING)
 
 
 def own(seed: int) -> dict[str, torch.Tensor]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import errno
+import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from specfleet_common.lineage import Lineage
 from specfleet_common.shm.layout import Layout
 from specfleet_common.shm.names import RING_FILE, page_file
 from specfleet_common.shm.pages import PageReader
-from specfleet_engine.opening import SharedMemoryFull, open_session, say_why
+from specfleet_engine.counters import KEPT_DRAFTERS, Counters, Work
+from specfleet_engine.opening import PAGE_BYTES, SharedMemoryFull, open_session, say_why
+from specfleet_engine.proposing import KEPT_REQUESTS, MOST_DRAFTERS, Proposers
+from specfleet_engine.request_names import LONGEST
 from specfleet_engine.settings import Settings
 
 LINEAGE = Lineage("1" * 64, "mtp", "mimo", "float32", "2" * 64)
@@ -79,3 +84,21 @@ def test_an_engine_that_cannot_even_say_why_serves_on(tmp_path: Path) -> None:
     (tmp_path / "shm").write_bytes(b"a file in the place of the directory")
 
     say_why(Settings(tmp_path / "shm", "demo"), 0, ValueError("no drafter"))
+
+
+def test_the_page_has_room_for_the_most_that_can_be_told() -> None:
+    depths, bands, many = 32, 12, 10**12
+    counters, proposers = Counters(depths), Proposers()
+    for version in range(KEPT_DRAFTERS):
+        drafter = counters.of(f"{version:064x}")
+        drafter.drafted = drafter.accepted = np.full(depths, many, np.int64)
+        drafter.bands = {band: Work(many, many, many / 7) for band in range(1, bands + 1)}
+    for number in range(KEPT_REQUESTS):
+        proposers.begins("now", f"{number}".ljust(LONGEST, "x"))
+        for version in range(MOST_DRAFTERS):
+            proposers.proposed(["now"], f"{version:064x}")
+        proposers.ends("now", at=1e9 / 3)
+
+    told = json.dumps([counters.snapshot(), proposers.snapshot()], separators=(",", ":"))
+
+    assert len(told) < 0.95 * PAGE_BYTES

@@ -5,13 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from specfleet_common.shm.bank import BankWriter
 from specfleet_common.shm.layout import Layout
 from specfleet_common.shm.pages import PageReader, PageWriter
+from specfleet_engine.following import NewRequest
 from specfleet_engine.session import Session
-from specfleet_engine.step import Scheduled
+from specfleet_engine.step import Scheduled, Verified
 from specfleet_engine.tests.test_live import live
 
 NOTHING = Scheduled(new=(), finished=(), request_ids=())
@@ -23,6 +25,7 @@ class Engine:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.drafter, _ = live(0)
+        self.seconds = 0.0
         lineage = self.drafter.lineage("target")
         self.layout = Layout("mtp", "mimo", lineage.id, 8, "float32", 3)
         self.session = Session(
@@ -32,8 +35,31 @@ class Engine:
             live=self.drafter,
             capture=None,
             page=PageWriter.create(directory / "rank-0.page"),
+            clock=lambda: self.seconds,
         )
         self.session.start()
+
+    def step(self, *request_ids: str, new: bool = False, finished: tuple[str, ...] = ()) -> None:
+        """Do a step of half a second, in which each request gets two of three drafted tokens."""
+        ids = list(request_ids)
+        begun = [NewRequest(name, [1], 0, 9, 0, frozenset(), name) for name in ids if new]
+        self.session.step_begins(Scheduled(begun, finished, ids))
+        rows = np.arange(len(ids), dtype=np.int64)
+        self.session.verified(
+            Verified(
+                request_ids=ids,
+                first=rows,
+                last=rows,
+                drafted=np.full(len(ids), 0 if new else 3, np.int64),
+                sampled=np.full(len(ids), 1 if new else 3, np.int64),
+                tokens=np.zeros(len(ids), np.int32),
+                positions=rows,
+                next_tokens=np.zeros(len(ids), np.int32),
+                hidden=np.zeros((len(ids), 8), np.float32),
+            )
+        )
+        self.seconds += 0.5
+        self.session.step_ends()
 
     def bank(self) -> BankWriter:
         return BankWriter.create(self.directory / "weights.bank", self.layout, 1 << 16)
@@ -120,3 +146,36 @@ def test_a_failure_in_a_step_stops_adapting_and_says_why(engine: Engine) -> None
 
     page = engine.until(lambda page: not page["adapting"])
     assert page["reason"] == "RuntimeError: broken"
+
+
+def test_bands_have_the_time_and_the_tokens_of_their_steps(engine: Engine) -> None:
+    engine.step("a", "b", new=True)
+    engine.step("a", "b")
+    engine.step("a", finished=("b",))
+
+    page = engine.until(lambda page: page["drafters"] and len(page["drafters"][0]["bands"]) == 2)
+    (stock,) = page["drafters"]
+    assert stock["digest"] == "stock"
+    assert stock["bands"] == [
+        {"band": 1, "verify_steps": 1, "output_tokens": 3, "busy_seconds": 0.5},
+        {"band": 2, "verify_steps": 2, "output_tokens": 8, "busy_seconds": 1.0},
+    ]
+
+
+def test_a_request_that_outlived_a_swap_is_told_of_with_both_drafters(engine: Engine) -> None:
+    other, _ = live(1)
+    engine.step("early", "late", new=True)
+    engine.step("late", finished=("early",))
+    engine.bank().publish([other.stock], other.stock_digest, "version")
+    engine.until(lambda page: page["swaps"] == 1)
+
+    engine.step("late")
+    engine.session.step_begins(Scheduled((), ("late",), ()))
+    engine.session.step_ends()
+
+    page = engine.until(lambda page: len(page["requests"]) == 2)
+    assert [(one["request"], one["digests"]) for one in page["requests"]] == [
+        ("early", ["stock"]),
+        ("late", sorted(["stock", other.stock_digest])),
+    ]
+    assert [one["ended"] for one in page["requests"]] <= [time.monotonic()] * 2

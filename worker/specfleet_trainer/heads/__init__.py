@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from specfleet_trainer.batch import Batch
-from specfleet_trainer.heads import mimo
+from specfleet_trainer.heads import mimo, qwen3_5
 
 Array = NDArray[np.float32]
 
@@ -23,7 +24,7 @@ class Head(Protocol):
     ) -> list[Tensor]:
         """Return the hidden state of each depth, [queries, hidden]; LM head @ it = logits."""
 
-    def load_checkpoint(self, tensors: Mapping[str, Array]) -> None:
+    def load_checkpoint(self, tensors: Mapping[str, Array] | Mapping[str, Tensor]) -> None:
         """Replace the weights in place; names and shapes must be exactly the head's."""
 
     def to_checkpoint(self) -> dict[str, Array]:
@@ -36,6 +37,7 @@ class Head(Protocol):
 Config = Mapping[str, Any]
 HEADS: Mapping[tuple[str, str], Callable[[Config], Head]] = {
     ("mtp", "mimo"): mimo.from_config,
+    ("mtp", "qwen3_5"): qwen3_5.from_config,
 }
 
 
@@ -45,3 +47,15 @@ def new_head(family: str, layout: str, config: Config) -> Head:
         known = ", ".join("/".join(name) for name in HEADS)
         raise ValueError(f"drafter is {family}/{layout}, expected one of {known}")
     return HEADS[family, layout](config)
+
+
+def blank_head(family: str, layout: str, config: Config, dtype: torch.dtype) -> Head:
+    """Build a head in a type of its own, whose weights are yet to be loaded.
+
+    That takes milliseconds; drawing weights at random takes longer than loading them.
+    """
+    with torch.device("meta"):
+        head = new_head(family, layout, config)
+    assert isinstance(head, nn.Module) and not list(head.buffers()), "only weights would be loaded"
+    head.to(dtype).to_empty(device="cpu")
+    return head

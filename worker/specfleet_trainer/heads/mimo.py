@@ -21,6 +21,7 @@ from torch.nn import functional
 from specfleet_trainer.attention import KeyValue, Rotation, tree_attention
 from specfleet_trainer.batch import Batch
 from specfleet_trainer.checkpoint import CheckpointError
+from specfleet_trainer.heads.loading import Tensors, load_into
 from specfleet_trainer.norm import RmsNorm
 from specfleet_trainer.projection import Projection
 
@@ -89,22 +90,9 @@ class MimoHead(nn.Module):
         head.load_checkpoint(tensors)
         return head
 
-    @torch.no_grad()
-    def load_checkpoint(self, tensors: Mapping[str, NDArray[np.float32]]) -> None:
+    def load_checkpoint(self, tensors: Tensors) -> None:
         """Replace the weights in place; names and shapes must be exactly the head's."""
-        own = {PREFIX + name: parameter for name, parameter in self.named_parameters()}
-        if own.keys() != tensors.keys():
-            raise CheckpointError(
-                f"drafter tensors: missing {sorted(own.keys() - tensors.keys())}, "
-                f"unexpected {sorted(tensors.keys() - own.keys())}"
-            )
-        for name, parameter in own.items():
-            if tensors[name].shape != tuple(parameter.shape):
-                raise CheckpointError(
-                    f"{name}: shape is {tensors[name].shape}, expected {tuple(parameter.shape)}"
-                )
-        for name, parameter in own.items():
-            parameter.copy_(torch.tensor(tensors[name]))
+        load_into({PREFIX + name: value for name, value in self.named_parameters()}, tensors)
 
     def to_checkpoint(self) -> dict[str, NDArray[np.float32]]:
         """Return copies of the weights under their checkpoint names."""

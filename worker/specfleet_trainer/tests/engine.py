@@ -8,7 +8,8 @@ import numpy as np
 
 from specfleet_common import exchange, tensors
 from specfleet_common.codecs.codec import Codec
-from specfleet_common.exchange import Orders
+from specfleet_common.exchange import Head, Orders, Walking
+from specfleet_common.files import write_file
 from specfleet_common.shm.capture import (
     BEGIN,
     END,
@@ -21,6 +22,7 @@ from specfleet_common.shm.capture import (
     encode_step,
 )
 from specfleet_common.shm.layout import Layout
+from specfleet_common.shm.names import STOCK_FILE
 from specfleet_common.shm.ring import RingWriter
 from specfleet_trainer.heads import new_head
 from specfleet_trainer.sequences import Sequence
@@ -104,6 +106,7 @@ def give_orders(
     codec: Codec = Codec.FLOAT32,
     counted_version: int = 0,
     attempt: int = 0,
+    fresh: int = 0,
 ) -> Orders:
     """Write a version with weights of its own and orders to train from it."""
     state.mkdir(exist_ok=True)
@@ -125,6 +128,28 @@ def give_orders(
         codec=codec,
         counted_version=counted_version,
         attempt=attempt,
+        fresh=fresh,
     )
     exchange.write_message(state / exchange.ORDERS, orders)
     return orders
+
+
+def give_walking(
+    state: Path, shared: Path, *, promotion: str = "7-candidate", candidate_seed: int = 7
+) -> Walking:
+    """Write a candidate, a stable head and stock, and say that they are to be walked."""
+    wanted = Walking(
+        promotion=promotion,
+        lineage_id=LINEAGE,
+        candidate=_write_head(state / f"version-{candidate_seed}.safetensors", candidate_seed),
+        stable=_write_head(state / "version-3.safetensors", 3),
+        stock_digest=_write_head(shared / STOCK_FILE, 1).digest,
+    )
+    exchange.write_message(state / exchange.WALKING, wanted)
+    return wanted
+
+
+def _write_head(path: Path, seed: int) -> Head:
+    data = tensors.encode(random_weights(new_head("mtp", "mimo", CONFIG), seed), "bfloat16")
+    write_file(path, data)
+    return Head(tensors.content_digest(data), path.name)

@@ -50,6 +50,16 @@ def test_a_sequence_is_used_no_more_than_its_number_of_times() -> None:
     assert len(buffer) == 0
 
 
+def test_a_request_that_is_asked_again_counts_as_new() -> None:
+    buffer = filled([10], max_uses=2)
+    taken = [serials(buffer, 20) for _ in range(3)]
+
+    buffer.add(sequence(rows=10, seed=0))
+
+    assert taken[-1] == []
+    assert [serials(buffer, 20) for _ in range(3)] == [[0], [0], []]
+
+
 def test_the_choice_is_a_function_of_the_generator() -> None:
     first, second = filled([10] * 6), filled([10] * 6)
     serials(first, 60), serials(second, 60)

@@ -13,7 +13,7 @@ from structlog.typing import EventDict
 from specfleet_common import exchange, tensors
 from specfleet_common.codecs import deltas
 from specfleet_common.codecs.codec import Codec
-from specfleet_common.exchange import TrainerReport
+from specfleet_common.exchange import TrainerReport, WalkReport
 from specfleet_common.shm.ring import RingWriter
 from specfleet_trainer.loop import Trainer, smoothed
 from specfleet_trainer.session import VersionError
@@ -216,9 +216,14 @@ def test_what_a_counted_delta_left_over_goes_out_with_the_next(
     assert (tensors.norm(sent) > 0) == (counted_version == 1)
 
 
-def pending(state: Path) -> dict[str, np.ndarray]:
+def state_names(state: Path) -> list[str]:
     with safe_open(state / exchange.TRAINER_STATE, framework="np") as file:
-        names = [name for name in file.keys() if name.startswith("residual.pending.")]  # noqa: SIM118
+        return list(file.keys())
+
+
+def pending(state: Path) -> dict[str, np.ndarray]:
+    names = [name for name in state_names(state) if name.startswith("residual.pending.")]
+    with safe_open(state / exchange.TRAINER_STATE, framework="np") as file:
         return {name: file.get_tensor(name) for name in names}
 
 
@@ -309,6 +314,155 @@ def test_held_out_requests_are_never_trained(
 
     found = report(state)
     assert (found.phase, found.requests, found.positions) == ("waiting", 3, 0)
+
+
+def walks(state: Path) -> WalkReport:
+    found = exchange.read_message(state / exchange.WALKS, WalkReport)
+    assert found is not None
+    return found
+
+
+def test_walks_and_steps_take_turns(
+    tmp_path: Path, state: Path, ring: RingWriter, new_trainer: NewTrainer
+) -> None:
+    engine.give_orders(state, local_steps=100)
+    engine.give_walking(state, tmp_path / "shm")
+    engine.serve(ring, 3)
+    engine.serve(ring, 4, first=50, held_out=True)
+    trainer = new_trainer()
+    trainer.turn()
+
+    done = []
+    for _ in range(12):
+        trainer.turn()
+        done.append((len(walks(state).walks), report(state).local_steps))
+
+    assert done[:8] == [(1, 0), (1, 1), (2, 1), (2, 2), (3, 2), (3, 3), (4, 3), (4, 4)]
+    assert done[8:] == [(4, 5), (4, 6), (4, 7), (4, 8)]
+
+
+def test_while_there_is_nothing_to_train_on_all_that_is_held_out_is_walked(
+    tmp_path: Path, state: Path, ring: RingWriter, new_trainer: NewTrainer
+) -> None:
+    engine.give_orders(state)
+    engine.serve(ring, 5, held_out=True)
+    trainer = new_trainer()
+    run_until_idle(trainer)
+
+    engine.give_walking(state, tmp_path / "shm")
+    run_until_idle(trainer)
+
+    found = walks(state)
+    assert [walk.request for walk in found.walks] == [
+        f"{ring.incarnation:016x}-{serial}" for serial in range(5)
+    ]
+    assert (report(state).positions, report(state).local_steps) == (0, 0)
+
+
+def test_walking_does_not_change_what_is_learned(
+    tmp_path: Path, state: Path, ring: RingWriter, new_trainer: NewTrainer
+) -> None:
+    engine.give_orders(state, local_steps=4)
+    engine.serve(ring, 3)
+    engine.serve(ring, 3, first=50, held_out=True)
+    run_until_idle(new_trainer())
+    plain = (state / exchange.delta_file(0)).read_bytes()
+    for name in (exchange.TRAINER_STATE, exchange.delta_file(0)):
+        (state / name).unlink()
+    engine.give_walking(state, tmp_path / "shm")
+    engine.serve(ring, 3)
+    engine.serve(ring, 3, first=50, held_out=True)
+
+    run_until_idle(new_trainer())
+
+    assert (state / exchange.delta_file(0)).read_bytes() == plain
+    assert len(walks(state).walks) == 3
+
+
+def test_a_killed_trainer_keeps_its_walks_and_goes_on_with_new_requests(
+    tmp_path: Path, state: Path, ring: RingWriter, new_trainer: NewTrainer
+) -> None:
+    engine.give_orders(state)
+    engine.give_walking(state, tmp_path / "shm")
+    engine.serve(ring, 2, held_out=True)
+    run_until_idle(new_trainer())
+    before = walks(state).walks
+
+    engine.serve(ring, 2, first=2, held_out=True)
+    run_until_idle(new_trainer())
+
+    after = walks(state).walks
+    assert len(after) == 4 and after[:2] == before
+
+
+def test_a_head_that_is_no_use_does_not_stop_training(
+    tmp_path: Path, state: Path, ring: RingWriter, new_trainer: NewTrainer
+) -> None:
+    engine.give_orders(state, local_steps=3)
+    wanted = engine.give_walking(state, tmp_path / "shm")
+    (state / wanted.candidate.file).write_bytes(b"damaged")
+    engine.serve(ring, 3)
+    engine.serve(ring, 2, first=50, held_out=True)
+
+    run_until_idle(new_trainer())
+
+    assert wanted.candidate.file in walks(state).problem
+    assert report(state).phase == "delivered"
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize(("fresh", "forgets"), [(0, False), (1, True)])
+def test_when_training_starts_from_stable_again_moments_and_residual_are_forgotten(
+    state: Path,
+    ring: RingWriter,
+    new_trainer: NewTrainer,
+    fresh: int,
+    forgets: bool,
+    restarts: bool,
+) -> None:
+    engine.give_orders(state, local_steps=2, codec=Codec.TERNARY)
+    engine.serve(ring, 3)
+    trainer = new_trainer()
+    run_until_idle(trainer)
+    if restarts:
+        trainer = new_trainer()
+
+    engine.give_orders(state, round_=1, codec=Codec.TERNARY, counted_version=1, fresh=fresh)
+    trainer.turn()
+
+    names = state_names(state)
+    assert report(state).round == 1
+    assert any(name.startswith("moment.") for name in names) is not forgets
+    assert any(name.startswith("residual.kept.") for name in names) is not forgets
+
+
+def test_they_are_forgotten_once(state: Path, ring: RingWriter, new_trainer: NewTrainer) -> None:
+    engine.give_orders(state, local_steps=2, fresh=3)
+    engine.serve(ring, 3)
+    trainer = new_trainer()
+    run_until_idle(trainer)
+
+    engine.give_orders(state, round_=1, fresh=3)
+    trainer.turn()
+
+    assert any(name.startswith("moment.") for name in state_names(state))
+
+
+def test_requests_that_are_asked_again_and_again_do_not_starve_a_round(
+    state: Path, ring: RingWriter, new_trainer: NewTrainer
+) -> None:
+    engine.give_orders(state, local_steps=40)
+    engine.serve(ring, 3)
+    trainer = new_trainer()
+    run_until_idle(trainer)
+    worn_out = report(state)
+
+    for _ in range(2):
+        engine.serve(ring, 3)
+        run_until_idle(trainer)
+
+    assert (worn_out.phase, worn_out.local_steps) == ("waiting", 16)
+    assert (report(state).phase, report(state).local_steps) == ("delivered", 40)
 
 
 def test_scoring_what_was_held_out_leaves_the_local_weights_alone(

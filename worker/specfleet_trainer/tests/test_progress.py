@@ -14,6 +14,7 @@ from specfleet_trainer.progress import (
     delivered,
     is_publication_due,
     next_action,
+    starts_afresh,
     trained,
 )
 
@@ -81,6 +82,32 @@ def test_totals_go_on_within_a_lineage_and_start_anew_in_another() -> None:
     assert (same.local_steps, same.round_positions) == (0, 0)
     assert (same.total_steps, same.positions) == (1, 100)
     assert (other.total_steps, other.positions) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("before", "fresh", "attempt", "expected"),
+    [
+        pytest.param(PROGRESS, 0, 0, False, id="the-next-round"),
+        pytest.param(PROGRESS, 1, 0, True, id="from-stable-again"),
+        pytest.param(replace(PROGRESS, fresh=2), 2, 0, False, id="known-already"),
+        pytest.param(replace(PROGRESS, fresh=2), 1, 0, True, id="whatever-the-number"),
+        pytest.param(PROGRESS, 0, 1, True, id="the-delta-was-refused"),
+        pytest.param(None, 1, 0, False, id="nothing-was-learned-yet"),
+    ],
+)
+def test_what_was_learned_is_forgotten_where_it_may_have_done_damage(
+    before: Progress | None, fresh: int, attempt: int, expected: bool
+) -> None:
+    orders = replace(ORDERS, round=5, version=5, fresh=fresh, attempt=attempt)
+
+    assert starts_afresh(orders, before) is expected
+    assert begun(orders, before).fresh == fresh
+
+
+def test_a_round_that_is_under_way_is_not_begun_again_for_it() -> None:
+    orders = replace(ORDERS, fresh=1)
+
+    assert next_action(orders, PROGRESS, has_data=True).action is Action.TRAIN
 
 
 def test_a_delta_counts_the_positions_of_its_round_and_no_drift() -> None:

@@ -51,6 +51,12 @@ def test_what_is_owed_when_a_round_begins(
     assert same(at_beginning(OWED, before, orders), expected)
 
 
+def test_nothing_is_owed_when_training_starts_from_stable_again() -> None:
+    orders = replace(ORDERS, counted_version=4, fresh=1)
+
+    assert same(at_beginning(OWED, DELIVERED, orders), Residual())
+
+
 def test_a_round_that_is_missed_does_not_change_whether_the_last_delta_counted() -> None:
     orders = replace(ORDERS, round=9, version=9, counted_version=4)
 

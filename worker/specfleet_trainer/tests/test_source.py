@@ -85,3 +85,22 @@ def test_a_file_that_is_no_ring_is_left_alone_until_it_is_replaced(tmp_path: Pat
 
     assert before is None
     assert reading.layout() == engine.layout()
+
+
+def test_requests_of_all_engines_and_trainers_have_names_of_their_own(tmp_path: Path) -> None:
+    first = engine.new_ring(tmp_path)
+    names = []
+    engine.serve(first, 2)
+    names += _names(source(tmp_path))
+    engine.serve(first, 2, first=2)
+    names += _names(source(tmp_path))
+    engine.serve(engine.new_ring(tmp_path), 2)
+    names += _names(source(tmp_path))
+
+    assert len(set(names)) == 6
+    assert names[3] == f"{first.incarnation:016x}-3"
+
+
+def _names(reading: Source) -> list[str]:
+    reading.layout()
+    return [item.id for item in reading.drain(100)]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +61,23 @@ def test_a_state_before_the_first_step_has_no_moments(tmp_path: Path) -> None:
 
     assert restored.moments() == {}
     assert restored.run(batch(0)) == lived.run(batch(0))
+
+
+def test_a_state_from_before_training_could_start_again_counts_as_the_first(
+    tmp_path: Path,
+) -> None:
+    step, path = training(tmp_path), tmp_path / "state"
+    path.write_bytes(state.encode(step, PROGRESS, RESIDUAL))
+    with safe_open(path, framework="pt") as file:
+        tensors = {name: file.get_tensor(name) for name in list(file.keys())}
+        metadata = file.metadata()
+    older = json.loads(metadata["progress"])
+    del older["fresh"]
+    save_file(tensors, path, metadata | {"progress": json.dumps(older)})
+
+    found = state.restore(path, step, lineage_id="lineage")
+
+    assert found is not None and found[0].fresh == 0
 
 
 def test_no_file_is_no_state(tmp_path: Path) -> None:

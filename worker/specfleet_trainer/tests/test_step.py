@@ -81,6 +81,17 @@ def test_a_gradient_that_is_not_finite_changes_neither_weights_nor_moments(
         assert np.array_equal(array, weights[name])
 
 
+@pytest.mark.parametrize("value", [1.0, float("nan")])
+def test_no_gradient_takes_memory_between_steps(tmp_path: Path, value: float) -> None:
+    step = training(tmp_path)
+    given = batch()
+    given.hidden[0] *= value
+
+    step.run(given)
+
+    assert all(parameter.grad is None for _, parameter in step.head.named_parameters())
+
+
 def test_one_depth_alone_is_trained_when_only_it_has_weight(tmp_path: Path) -> None:
     head, tables = tiny(tmp_path)
     step = TrainingStep(head, tables, learning_rate=1e-2, depth_weights=(1.0,))

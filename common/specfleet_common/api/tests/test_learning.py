@@ -110,6 +110,11 @@ def test_reading_undoes_writing(
         pytest.param({"schemaVersion": 2}, "schemaVersion: Input should be 1", id="schema"),
         pytest.param({"newField": 1}, "newField: Extra inputs", id="unknown"),
         pytest.param({"fleetUid": ""}, "fleetUid: String should", id="no-fleet"),
+        pytest.param(
+            {"promotion": {"blockSeconds": 5, "washoutSeconds": 5}},
+            "expected less than blockSeconds",
+            id="all-washout",
+        ),
     ],
 )
 def test_a_file_that_is_not_right_is_refused(changes: dict[str, object], reason: str) -> None:

@@ -6,10 +6,35 @@ import random
 
 from specfleet_common.judge.records import Block, Request, Walk
 from specfleet_common.judge.switchback import Arm, Switchback
+from specfleet_common.store.entries import PromotionOpened, Rules
 
 PLAN = Switchback(seed="promotion-7", block_seconds=30.0, washout_seconds=5.0)
 CANDIDATE, STABLE = "c" * 64, "5" * 64
 DIGESTS = {Arm.TRIAL: CANDIDATE, Arm.BASE: STABLE}
+STOCK = "0" * 64
+OPENED = PromotionOpened(
+    kind="promotion_opened",
+    at=1.0,
+    promotion="1-cccccccccccc",
+    number=1,
+    digest=CANDIDATE,
+    stable_number=0,
+    stable_digest=STABLE,
+    seed=PLAN.seed,
+    rules=Rules(
+        minimum_gain=0.005,
+        margin=0.01,
+        passing=0.03,
+        failing=0.05,
+        block_seconds=PLAN.block_seconds,
+        washout_seconds=PLAN.washout_seconds,
+        tpot=0.05,
+        ttft=0.1,
+        errors=0.01,
+        preemptions=0.1,
+        recheck_every=20,
+    ),
+)
 
 
 def walks(

@@ -1,5 +1,5 @@
 from specfleet_common.judge.canary import LiveComparison
-from specfleet_common.judge.guards import Guards, breaches
+from specfleet_common.judge.guards import Guards, breaches, rises
 from specfleet_common.judge.records import Request
 from specfleet_common.judge.tests.building import DIGESTS, PLAN, requests
 from specfleet_common.judge.verdicts import ReasonCode
@@ -45,6 +45,20 @@ def test_failing_requests_of_one_arm_are_a_breach() -> None:
 def test_one_failed_request_is_not_yet_evidence() -> None:
     (first, *rest) = requests(10)
     assert broken([_failed(first), *rest]) == []
+
+
+def test_what_holds_is_measured_as_well() -> None:
+    found = rises(requests(400, slower=0.03), COMPARISON, GUARDS, alpha=0.01)
+
+    assert [one.name for one in found if one.is_breach] == []
+    assert found[0].name == "time per output token"
+    assert abs(found[0].rise - 0.03) < 0.01
+
+
+def test_nothing_is_measured_without_requests() -> None:
+    found = rises([], COMPARISON, GUARDS, alpha=0.01)
+
+    assert [one.name for one in found if one.rise == one.rise] == []
 
 
 def _failed(request: Request) -> Request:

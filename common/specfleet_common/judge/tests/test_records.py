@@ -50,9 +50,10 @@ def test_a_walk_has_at_least_one_step_and_no_more_than_tokens(steps: int, shown:
         Walk("r1", "c", "", 10, candidate_steps=5, stable_steps=steps, stock_steps=5)
 
 
-def test_a_block_with_time_that_is_not_a_number_is_refused() -> None:
-    with pytest.raises(ValueError, match="busy_seconds is nan, expected a finite number"):
-        Block("e", 0, 1, "d", swaps=0, busy_seconds=float("nan"), tokens=1, verify_steps=1)
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -1.0, 1e300])
+def test_an_amount_that_would_spoil_sums_is_refused(seconds: float) -> None:
+    with pytest.raises(ValueError, match="expected a number from 0 to 1e\\+12"):
+        Block("e", 0, 1, "d", swaps=0, busy_seconds=seconds, tokens=1, verify_steps=1)
 
 
 def test_batch_bands_double_in_width() -> None:

@@ -10,7 +10,13 @@ import pytest
 from pydantic import TypeAdapter
 
 from specfleet_common.store.base import Store
-from specfleet_common.store.ledger import Ledger, LedgerError, VersionPublished
+from specfleet_common.store.entries import (
+    PromotionEnded,
+    PromotionOpened,
+    Rules,
+    VersionPublished,
+)
+from specfleet_common.store.ledger import Ledger, LedgerError
 
 
 def entry(number: int) -> VersionPublished:
@@ -78,3 +84,38 @@ def test_an_entry_that_is_none_is_named(store: Store) -> None:
 
     with pytest.raises(LedgerError, match=r"l/ledger/0\.json"):
         Ledger(store, "l").entries()
+
+
+RULES = Rules(0.005, 0.01, 0.03, 0.05, 30.0, 7.5, 0.05, 0.1, 0.01, 0.1, 20)
+OPENED = PromotionOpened("promotion_opened", 1.0, "3-abc", 3, "a" * 64, 0, "b" * 64, "seed", RULES)
+ENDED = PromotionEnded(
+    "promotion_ended", 2.0, "3-abc", "Rejected", "Replay", "Worse.", "c" * 64, 40, harmful=True
+)
+
+
+def test_a_decision_is_appended_to_the_ledger_it_was_made_by(store: Store) -> None:
+    ledger = Ledger(store, "l")
+    ledger.record(entry(0))
+
+    assert ledger.append_at(1, OPENED)
+    assert ledger.append_at(2, ENDED)
+
+    assert Ledger(store, "l").entries() == (entry(0), OPENED, ENDED)
+
+
+def test_a_decision_made_before_another_was_known_is_not_appended(store: Store) -> None:
+    late = Ledger(store, "l")
+    late.entries()
+    Ledger(store, "l").record(entry(0))
+
+    assert not late.append_at(0, OPENED)
+    assert late.entries() == (entry(0),)
+
+
+def test_a_version_is_recorded_after_decisions(store: Store) -> None:
+    ledger = Ledger(store, "l")
+    ledger.append_at(0, OPENED)
+
+    ledger.record(entry(4))
+
+    assert ledger.entries() == (OPENED, entry(4))

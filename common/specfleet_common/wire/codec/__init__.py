@@ -10,6 +10,13 @@ from specfleet_common.wire.codec.heartbeats import (
     encode_heartbeat,
     encode_reply,
 )
+from specfleet_common.wire.codec.judging import (
+    MAX_RECORDS,
+    decode_evidence,
+    decode_evidence_reply,
+    encode_evidence,
+    encode_evidence_reply,
+)
 from specfleet_common.wire.codec.references import (
     decode_lineage_id,
     decode_version,
@@ -27,11 +34,14 @@ from specfleet_common.wire.codec.uploads import (
 
 __all__ = [
     "MAX_PROBLEM_LETTERS",
+    "MAX_RECORDS",
     "PHASES",
     "PROTOCOL",
     "WireError",
     "decode_delta_header",
     "decode_delta_reply",
+    "decode_evidence",
+    "decode_evidence_reply",
     "decode_fleet",
     "decode_heartbeat",
     "decode_lineage_id",
@@ -40,6 +50,8 @@ __all__ = [
     "decode_version",
     "encode_delta_header",
     "encode_delta_reply",
+    "encode_evidence",
+    "encode_evidence_reply",
     "encode_fleet",
     "encode_heartbeat",
     "encode_reply",

@@ -12,6 +12,7 @@ PROTOCOL = 1
 ACCEPTED_PROTOCOLS = frozenset({PROTOCOL, PROTOCOL - 1} - {0})
 MAX_PROBLEM_LETTERS = 1000
 
+_SERVES = ("", "Stock", "Stable", "Local")
 _WORDS = frozenset({STOCK, LOCAL, MISMATCH})
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _HEXADECIMAL = re.compile(r"[0-9a-f]{64}")
@@ -59,6 +60,13 @@ def checked_observed(value: str, field: str) -> str:
     if value in _WORDS:
         return value
     return checked_digest(value, field, may_be_empty=True)
+
+
+def checked_serve(value: str, field: str) -> str:
+    """Return what a worker serves; empty from older ones."""
+    if value not in _SERVES:
+        raise WireError(f"{field}: is {value!r}, expected one of {_SERVES}")
+    return value
 
 
 def checked_problem(value: str, field: str) -> str:

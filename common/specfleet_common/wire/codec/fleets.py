@@ -8,6 +8,7 @@ from specfleet_common.wire.codec.checking import (
     checked_problem,
     not_negative,
 )
+from specfleet_common.wire.codec.promotions import decode_promotion, encode_promotion
 from specfleet_common.wire.codec.references import (
     decode_lineage,
     decode_version,
@@ -45,6 +46,8 @@ def encode_fleet(state: FleetState) -> pb.FleetState:
         sent_bytes=state.sent_bytes,
         settings_generation=state.settings_generation,
         settings_error=state.settings_error,
+        candidate=encode_version(state.candidate),
+        promotions=[encode_promotion(promotion) for promotion in state.promotions],
     )
 
 
@@ -68,6 +71,8 @@ def decode_fleet(message: pb.FleetState) -> FleetState:
         sent_bytes=message.sent_bytes,
         settings_generation=message.settings_generation,
         settings_error=message.settings_error,
+        candidate=decode_version(message.candidate),
+        promotions=tuple(decode_promotion(promotion) for promotion in message.promotions),
     )
 
 

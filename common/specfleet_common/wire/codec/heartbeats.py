@@ -10,8 +10,15 @@ from specfleet_common.wire.codec.checking import (
     checked_name,
     checked_observed,
     checked_problem,
+    checked_serve,
     not_negative,
     positive,
+)
+from specfleet_common.wire.codec.judging import (
+    decode_comparison,
+    decode_walk_orders,
+    encode_comparison,
+    encode_walk_orders,
 )
 from specfleet_common.wire.codec.references import (
     decode_lineage,
@@ -44,6 +51,7 @@ def encode_heartbeat(beat: Heartbeat) -> pb.HeartbeatRequest:
         trainer=encode_trainer(beat.trainer),
         drafters=[encode_counters(counters) for counters in beat.drafters],
         engine_problem=beat.engine_problem,
+        serve=beat.serve,
     )
 
 
@@ -64,6 +72,7 @@ def decode_heartbeat(message: pb.HeartbeatRequest) -> Heartbeat:
         trainer=decode_trainer(message.trainer),
         drafters=decode_drafters(message.drafters),
         engine_problem=problem,
+        serve=checked_serve(message.serve, "serve"),
     )
 
 
@@ -84,11 +93,15 @@ def encode_reply(reply: HeartbeatReply) -> pb.HeartbeatReply:
             publish_every_steps=orders.publish_every_steps,
             codec=orders.codec,
             dpace=orders.dpace,
+            fresh=orders.fresh,
         ),
         delta_counted=reply.delta_counted,
         lease_seconds=reply.lease_seconds,
         heartbeat_seconds=reply.heartbeat_seconds,
         counted_version=reply.counted_version,
+        serve=encode_version(reply.serve),
+        comparison=encode_comparison(reply.comparison) if reply.comparison else None,
+        walk=encode_walk_orders(reply.walk) if reply.walk else None,
     )
 
 
@@ -111,9 +124,15 @@ def decode_reply(message: pb.HeartbeatReply) -> HeartbeatReply:
             publish_every_steps=orders.publish_every_steps,
             codec=checked_codec(orders.codec, "orders.codec"),
             dpace=orders.dpace,
+            fresh=orders.fresh,
         ),
         delta_counted=message.delta_counted,
         lease_seconds=positive(message.lease_seconds, "lease_seconds"),
         heartbeat_seconds=positive(message.heartbeat_seconds, "heartbeat_seconds"),
         counted_version=message.counted_version,
+        serve=decode_version(message.serve),
+        comparison=(
+            decode_comparison(message.comparison) if message.HasField("comparison") else None
+        ),
+        walk=decode_walk_orders(message.walk) if message.HasField("walk") else None,
     )

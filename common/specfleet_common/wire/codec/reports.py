@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from specfleet_common.lineage import EARLIER
 from specfleet_common.wire.codec.checking import WireError, checked_observed, not_negative
 from specfleet_common.wire.messages import DrafterCounters, TrainerStatus
 from specfleet_common.wire.v1 import specfleet_pb2 as pb
@@ -62,10 +63,15 @@ def _decode_counters(message: pb.DrafterCounters) -> DrafterCounters:
             f"drafters: {len(message.accepted)} depths accepted, expected {len(message.drafted)}"
         )
     return DrafterCounters(
-        digest=checked_observed(message.digest, "drafters.digest"),
+        digest=_checked_drafter(message.digest),
         verify_steps=message.verify_steps,
         drafted=tuple(message.drafted),
         accepted=tuple(message.accepted),
         output_tokens=message.output_tokens,
         busy_seconds=not_negative(message.busy_seconds, "drafters.busy_seconds"),
     )
+
+
+def _checked_drafter(name: str) -> str:
+    """Return whose counters these are; an engine adds up those of drafters that it ran long ago."""
+    return name if name == EARLIER else checked_observed(name, "drafters.digest")

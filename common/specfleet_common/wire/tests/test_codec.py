@@ -77,6 +77,7 @@ heartbeats = st.builds(
     trainer=trainers,
     drafters=drafters,
     engine_problem=problems,
+    serve=st.sampled_from(["", "Stock", "Stable", "Local"]),
 )
 codecs = st.sampled_from(Codec)
 orders = st.builds(
@@ -239,6 +240,7 @@ def _set(**fields: object) -> Callable[[pb.HeartbeatRequest], None]:
         pytest.param(_set(worker_id=""), "worker_id: is ''", id="no-worker"),
         pytest.param(_set(worker_id="../x"), "worker_id", id="path-as-worker"),
         pytest.param(_set(stock_digest="C" * 64), "stock_digest", id="upper-case-digest"),
+        pytest.param(_set(serve="Newest"), "serve: is 'Newest'", id="unknown-serve"),
         pytest.param(_set(observed_digest="new"), "observed_digest", id="unknown-word"),
         pytest.param(lambda m: m.ClearField("lineage"), "dtype: is ''", id="no-lineage"),
         pytest.param(

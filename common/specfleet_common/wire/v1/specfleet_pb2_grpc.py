@@ -31,6 +31,11 @@ class AggregatorStub(object):
                 request_serializer=specfleet__common_dot_wire_dot_v1_dot_specfleet__pb2.DeltaChunk.SerializeToString,
                 response_deserializer=specfleet__common_dot_wire_dot_v1_dot_specfleet__pb2.PushDeltaReply.FromString,
                 )
+        self.PutEvidence = channel.unary_unary(
+                '/specfleet.v1.Aggregator/PutEvidence',
+                request_serializer=specfleet__common_dot_wire_dot_v1_dot_specfleet__pb2.PutEvidenceRequest.SerializeToString,
+                response_deserializer=specfleet__common_dot_wire_dot_v1_dot_specfleet__pb2.PutEvidenceReply.FromString,
+                )
         self.PullVersion = channel.unary_stream(
                 '/specfleet.v1.Aggregator/PullVersion',
                 request_serializer=specfleet__common_dot_wire_dot_v1_dot_specfleet__pb2.PullVersionRequest.SerializeToString,
@@ -69,6 +74,13 @@ class AggregatorServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def PutEvidence(self, request, context):
+        """Hand in what was measured for a promotion. The reply comes when it is in the store.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def PullVersion(self, request, context):
         """Fetch one version.
         """
@@ -101,6 +113,11 @@ def add_AggregatorServicer_to_server(servicer, server):
                     servicer.PushDelta,
                     request_deserializer=specfleet__common_dot_wire_dot_v1_dot_specfleet__pb2.DeltaChunk.FromString,
                     response_serializer=specfleet__common_dot_wire_dot_v1_dot_specfleet__pb2.PushDeltaReply.SerializeToString,
+            ),
+            'PutEvidence': grpc.unary_unary_rpc_method_handler(
+                    servicer.PutEvidence,
+                    request_deserializer=specfleet__common_dot_wire_dot_v1_dot_specfleet__pb2.PutEvidenceRequest.FromString,
+                    response_serializer=specfleet__common_dot_wire_dot_v1_dot_specfleet__pb2.PutEvidenceReply.SerializeToString,
             ),
             'PullVersion': grpc.unary_stream_rpc_method_handler(
                     servicer.PullVersion,
@@ -172,6 +189,23 @@ class Aggregator(object):
         return grpc.experimental.stream_unary(request_iterator, target, '/specfleet.v1.Aggregator/PushDelta',
             specfleet__common_dot_wire_dot_v1_dot_specfleet__pb2.DeltaChunk.SerializeToString,
             specfleet__common_dot_wire_dot_v1_dot_specfleet__pb2.PushDeltaReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def PutEvidence(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/specfleet.v1.Aggregator/PutEvidence',
+            specfleet__common_dot_wire_dot_v1_dot_specfleet__pb2.PutEvidenceRequest.SerializeToString,
+            specfleet__common_dot_wire_dot_v1_dot_specfleet__pb2.PutEvidenceReply.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 

@@ -41,6 +41,12 @@ class AggregatorStub:
     ]
     """Hand in one worker's delta of one round."""
 
+    PutEvidence: grpc.UnaryUnaryMultiCallable[
+        specfleet_common.wire.v1.specfleet_pb2.PutEvidenceRequest,
+        specfleet_common.wire.v1.specfleet_pb2.PutEvidenceReply,
+    ]
+    """Hand in what was measured for a promotion. The reply comes when it is in the store."""
+
     PullVersion: grpc.UnaryStreamMultiCallable[
         specfleet_common.wire.v1.specfleet_pb2.PullVersionRequest,
         specfleet_common.wire.v1.specfleet_pb2.VersionChunk,
@@ -77,6 +83,12 @@ class AggregatorAsyncStub:
         specfleet_common.wire.v1.specfleet_pb2.PushDeltaReply,
     ]
     """Hand in one worker's delta of one round."""
+
+    PutEvidence: grpc.aio.UnaryUnaryMultiCallable[
+        specfleet_common.wire.v1.specfleet_pb2.PutEvidenceRequest,
+        specfleet_common.wire.v1.specfleet_pb2.PutEvidenceReply,
+    ]
+    """Hand in what was measured for a promotion. The reply comes when it is in the store."""
 
     PullVersion: grpc.aio.UnaryStreamMultiCallable[
         specfleet_common.wire.v1.specfleet_pb2.PullVersionRequest,
@@ -120,6 +132,14 @@ class AggregatorServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[specfleet_common.wire.v1.specfleet_pb2.PushDeltaReply, collections.abc.Awaitable[specfleet_common.wire.v1.specfleet_pb2.PushDeltaReply]]:
         """Hand in one worker's delta of one round."""
+
+    @abc.abstractmethod
+    def PutEvidence(
+        self,
+        request: specfleet_common.wire.v1.specfleet_pb2.PutEvidenceRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[specfleet_common.wire.v1.specfleet_pb2.PutEvidenceReply, collections.abc.Awaitable[specfleet_common.wire.v1.specfleet_pb2.PutEvidenceReply]]:
+        """Hand in what was measured for a promotion. The reply comes when it is in the store."""
 
     @abc.abstractmethod
     def PullVersion(

@@ -1,0 +1,1 @@
+"""Tests of specfleet_aggregator.promotion."""
