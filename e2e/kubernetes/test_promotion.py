@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
 
 from e2e.cluster.programs import ROOT
+from e2e.cluster_traffic.background import running_traffic
 from e2e.cluster_traffic.driving import Load
 from e2e.cluster_traffic.judging import assert_no_failures, assert_same_answers
 from e2e.cluster_traffic.watching import Watch
 from e2e.kubernetes.fleet import AGENT, AGGREGATOR, Fleet
 from e2e.kubernetes.installation import Installation
-from e2e.kubernetes.traffic import traffic
 from e2e.kubernetes.waiting import until
 from e2e.promoting.fleet import judging
 from e2e.promoting.simulated import BETTER
@@ -25,26 +25,41 @@ from specfleet_cli.traffic.prompts import read_documents
 pytestmark = pytest.mark.cluster
 
 HINDI = read_documents(ROOT / "examples" / "text" / "hi.jsonl")
-LOAD = Load(clients=6, max_tokens=48, distinct_prompts=400)
+LOAD = Load(clients=3, max_tokens=48, distinct_prompts=400)
 JUDGED_SECONDS = 300.0
 
 Object = Mapping[str, Any]
 
 
 @contextmanager
-def judged(fleet: Fleet, *, engines: int = 2, **promotion: Any) -> Iterator[Watch]:
-    """Have a fleet learn and judge under traffic, with drafters that are better than stock."""
+def judged(fleet: Fleet, *, engines: int = 2, **promotion: Any) -> Iterator[list[Watch]]:
+    """Have a fleet learn and judge under traffic, with drafters that are better than stock.
+
+    Each engine has clients of its own: through the Service, one may get none of the connections.
+    """
     spec = judging(engines)
     spec["promotion"]["canary"]["blockSeconds"] = 2
     spec["promotion"] |= promotion
     acceptance = {"name": "SIMULATOR_ACCEPTANCE", "value": json.dumps(BETTER)}
     spec["engine"] = {"env": [acceptance]}
-    spec["trainer"] = {"capture": {"followRequests": 16, "holdoutPercent": 40}}
+    spec["trainer"] = {
+        "capture": {"followRequests": 16, "holdoutPercent": 60},
+        "publishEverySteps": 0,
+    }
     spec["aggregation"] = {"localSteps": 20}
     fleet.apply(spec)
     fleet.wait_until_ready()
-    with traffic(fleet, load=LOAD, documents=HINDI) as watch:
-        yield watch
+    with ExitStack() as stack:
+        addresses = [f"http://{pod['status']['podIP']}:8000" for pod in fleet.pods()]
+        yield [stack.enter_context(running_traffic(address, LOAD, HINDI)) for address in addresses]
+
+
+def assert_nobody_noticed(watches: Sequence[Watch]) -> None:
+    """Fail when a request failed, or when an answer was another one than before."""
+    for watch in watches:
+        for window in watch.windows():
+            assert_no_failures(window, minimum=50)
+            assert_same_answers(window)
 
 
 def promotions(fleet: Fleet) -> dict[str, Object]:
@@ -71,8 +86,7 @@ def phase(promotion: Object) -> str:
 def test_a_better_version_is_promoted_whoever_is_away(
     fleet: Fleet, installation: Installation
 ) -> None:
-    with judged(fleet) as watch:
-        watch.mark("judged")
+    with judged(fleet) as watches:
         candidate = first(fleet, lambda one: phase(one) in ("Replay", "Canary"), "a candidate")
         name, version = candidate["metadata"]["name"], candidate["spec"]["version"]
 
@@ -91,17 +105,14 @@ def test_a_better_version_is_promoted_whoever_is_away(
             installation.scale(2)
         # Deleting the object has forgotten nothing: the verdict is in the ledger.
         ended = first(fleet, is_in("Done"), "the promotion's end", seconds=120)
-        window = watch.window("judged")
+        assert_nobody_noticed(watches)
 
     assert ended["status"]["outcome"] == "Promoted", ended["status"]
     assert fleet.status()["drafter"]["stable"].startswith(f"{version}-")
-    assert_no_failures(window, minimum=100)
-    assert_same_answers(window)
 
 
-def test_a_slow_version_is_rejected_though_an_engine_restarts_in_its_canary(fleet: Fleet) -> None:
-    with judged(fleet) as watch:
-        watch.mark("judged")
+def test_a_version_that_slows_its_canary_is_rejected(fleet: Fleet) -> None:
+    with judged(fleet) as watches:
         candidate = first(fleet, lambda one: phase(one) in ("Replay", "Canary"), "a candidate")
         name, digest = candidate["metadata"]["name"], candidate["spec"]["digest"]
         for pod in fleet.pods():
@@ -112,12 +123,10 @@ def test_a_slow_version_is_rejected_though_an_engine_restarts_in_its_canary(flee
             lambda one: one["metadata"]["name"] == name and phase(one) == "Done",
             "the promotion's end",
         )
-        window = watch.window("judged")
+        assert_nobody_noticed(watches)
 
     assert ended["status"]["outcome"] == "Rejected", ended["status"]
     assert ended["status"]["message"]
-    assert_no_failures(window, minimum=100)
-    assert_same_answers(window)
 
 
 def test_a_user_approves_and_aborts(fleet: Fleet) -> None:
@@ -126,8 +135,7 @@ def test_a_user_approves_and_aborts(fleet: Fleet) -> None:
         name = promotion["metadata"]["name"]
         fleet.kubectl("patch", "dpromo", name, "--type=merge", "--patch", patch)
 
-    with judged(fleet, mode="Manual") as watch:
-        watch.mark("decided")
+    with judged(fleet, mode="Manual") as watches:
         waiting = first(fleet, waits, "a candidate that waits for approval")
         decide(waiting, "Approve")
         version = waiting["spec"]["version"]
@@ -150,12 +158,10 @@ def test_a_user_approves_and_aborts(fleet: Fleet) -> None:
             "the aborted one's end",
             seconds=60,
         )
-        window = watch.window("decided")
+        assert_nobody_noticed(watches)
 
     assert done["status"]["outcome"] == "Promoted", done["status"]
     assert aborted["status"]["outcome"] == "Aborted", aborted["status"]
-    assert_no_failures(window, minimum=100)
-    assert_same_answers(window)
 
 
 def waits(promotion: Object) -> bool:

@@ -48,6 +48,7 @@ def set_judging(spec: dict[str, Any], *, engines: int) -> None:
     spec["aggregation"]["localSteps"] = NO_NEW_VERSIONS
     # So many that thirty conversations have come within a minute.
     spec["trainer"]["capture"]["holdoutPercent"] = 40
+    spec["trainer"]["publishEverySteps"] = 0
 
 
 def copy_until(source: Path, target: Path, *, number: int) -> None:

@@ -133,6 +133,7 @@ async def judging_fleet(
         spec["promotion"].update(promotion or {})
         spec["aggregation"]["localSteps"] = local_steps
         spec["trainer"]["capture"]["holdoutPercent"] = 60
+        spec["trainer"]["publishEverySteps"] = 0
         acceptance = '{"stock": [0.5, 0.2, 0.1], "default": [0.9, 0.8, 0.7]}'
         spec["engine"]["env"].append({"name": "SIMULATOR_ACCEPTANCE", "value": acceptance})
 
