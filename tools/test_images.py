@@ -129,9 +129,13 @@ def test_vllm_finds_the_plugin_that_the_agents_image_carries(tmp_path: Path) -> 
 
     (distribution,) = importlib.metadata.distributions(path=[str(plugin)])
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    (entry,) = distribution.entry_points
-    assert (entry.group, entry.name) == ("vllm.general_plugins", "specfleet")
-    assert entry.value == project["entry-points"][entry.group][entry.name]
+    found = {(entry.group, entry.name): entry.value for entry in distribution.entry_points}
+    assert found == {
+        (group, name): value
+        for group, entries in project["entry-points"].items()
+        for name, value in entries.items()
+    }
+    assert {group for group, _ in found} == {"vllm.general_plugins", "vllm.stat_logger_plugins"}
     assert distribution.metadata["Name"] == project["name"]
     assert distribution.version == project["version"]
 

@@ -78,10 +78,13 @@ def judge_replay(walks: Iterable[Walk], policy: ReplayPolicy, budget: Budget) ->
         requirement(f"stock in genesis {domain}", _stock, domain, -policy.margin, -policy.margin)
         for domain in policy.genesis_domains
     ]
+    effects = [over_stable.effect(budget), over_stock.effect(budget)]
+    # The other way round is an ordinary loss: not as good as stable, though better than stock.
+    is_better = effects[0].lower > 0
     return decide(
         [over_stable, cautious, over_stock, *genesis],
         budget,
-        consistent=[[over_stable.effect(budget), over_stock.effect(budget)]],
+        consistent=[effects] if is_better else [],
     )
 
 

@@ -91,9 +91,13 @@ def test_swaps_follow_the_borders_of_blocks(comparing: Comparing) -> None:
     comparing.wait_for_blocks(4)
 
     began, seconds = comparing.aggregator.began, TOLD.block_seconds
-    late = [(at - began) % seconds for at, _ in comparing.engine.swapped[1:]]
+    # A little early is as good as a little late: the clock of the aggregator is estimated.
+    away = [
+        abs((at - began + seconds / 2) % seconds - seconds / 2)
+        for at, _ in comparing.engine.swapped[1:]
+    ]
     # The machine that runs the tests may be busy; half of them come before it shows.
-    assert sorted(late)[len(late) // 2] < TOLD.washout_seconds
+    assert sorted(away)[len(away) // 2] < TOLD.washout_seconds
 
 
 def test_an_agent_that_loses_its_aggregator_goes_back_to_stable(

@@ -45,6 +45,12 @@ def judged(records: list[Walk], policy: ReplayPolicy = POLICY) -> Verdict:
             "Contradictory: candidate over stable is surely a gain",
             id="better-than-stable-worse-than-stock",
         ),
+        pytest.param(
+            walks(300, gain=-0.05, over_stock=0.05),
+            Outcome.HARMFUL,
+            "Harmful: candidate over stable -",
+            id="worse-than-stable-better-than-stock",
+        ),
     ],
 )
 def test_outcome(records: list[Walk], outcome: Outcome, begins: str) -> None:

@@ -31,6 +31,8 @@ patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], 
 ENGINE = "engine-0"
 
 counts = st.integers(0, 2**63)
+amounts = st.integers(0, 10**12)
+"""What a record may have at most."""
 steps = st.integers(1, 1000)
 seconds = st.floats(0, 1e9)
 names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,20}", fullmatch=True)
@@ -56,7 +58,7 @@ walks = st.builds(
     st.integers(0, 1000),
 )
 blocks = st.builds(
-    Block, st.just(ENGINE), counts, st.integers(0, 20), digests, counts, seconds, counts, counts
+    Block, st.just(ENGINE), amounts, st.integers(0, 20), digests, amounts, seconds, amounts, amounts
 )
 requests = st.builds(
     Request,
@@ -67,7 +69,7 @@ requests = st.builds(
     st.booleans(),
     seconds,
     seconds,
-    counts,
+    amounts,
 )
 evidence = st.builds(
     Evidence,
