@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager
@@ -123,7 +124,6 @@ async def judging_fleet(
     *,
     engines: int = 2,
     promotion: Mapping[str, Any] | None = None,
-    local_steps: int = 20,
 ) -> AsyncIterator[Judging]:
     """Run a fleet that learns and judges, with traffic on every engine, for a `with` block."""
 
@@ -131,11 +131,11 @@ async def judging_fleet(
         spec.update(judging(engines))
         spec["promotion"]["canary"]["blockSeconds"] = 2
         spec["promotion"].update(promotion or {})
-        spec["aggregation"]["localSteps"] = local_steps
+        spec["aggregation"]["localSteps"] = 20
         spec["trainer"]["capture"]["holdoutPercent"] = 60
         spec["trainer"]["publishEverySteps"] = 0
-        acceptance = '{"stock": [0.5, 0.2, 0.1], "default": [0.9, 0.8, 0.7]}'
-        spec["engine"]["env"].append({"name": "SIMULATOR_ACCEPTANCE", "value": acceptance})
+        acceptance = {"name": "SIMULATOR_ACCEPTANCE", "value": json.dumps(BETTER)}
+        spec["engine"]["env"].append(acceptance)
 
     prepare(out)
     manifest = write_manifest(ROOT / "examples/demo.yaml", out, change=change)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from specfleet_aggregator.promotion.history import History, Version
 from specfleet_common.api.learning import PromotionSettings
 from specfleet_common.api.promoting import Mode
-from specfleet_common.api.promotion import Decision, Phase
+from specfleet_common.api.promotion import Decision, Phase, promotion_id
 from specfleet_common.judge.spending import promotion_alpha
 from specfleet_common.store.entries import PromotionOpened, Rules
 
@@ -17,7 +17,6 @@ PREEMPTIONS = 0.1
 """Allowed rise of preemptions per request: a drafter has nothing to do with the cache's size."""
 SUPERSEDED_AFTER_SECONDS = 60.0
 """A candidate that has no evidence for so long makes room for a newer version."""
-_SHORT_DIGEST = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,7 @@ def opening(
     now: float,
 ) -> PromotionOpened:
     """Return the entry that makes a version a candidate; its seed follows from its name."""
-    promotion = f"{candidate.number}-{candidate.digest[:_SHORT_DIGEST]}"
+    promotion = promotion_id(candidate.number, candidate.digest)
     seed = hashlib.sha256(f"{lineage_id}/{promotion}".encode()).hexdigest()
     return PromotionOpened(
         kind="promotion_opened",

@@ -1,4 +1,4 @@
-"""Putting tensors of a checkpoint into a head's parameters, all of them or none."""
+"""A head's parameters and the tensors of a checkpoint: put in, all of them or none, and copied."""
 
 from __future__ import annotations
 
@@ -14,9 +14,18 @@ from specfleet_trainer.checkpoint import CheckpointError
 Tensors = Mapping[str, NDArray[np.float32]] | Mapping[str, Tensor]
 
 
+def copies(head: nn.Module, *, prefix: str) -> dict[str, NDArray[np.float32]]:
+    """Return copies of a head's weights under their checkpoint names, which begin with `prefix`."""
+    return {
+        prefix + name: parameter.detach().numpy().copy()
+        for name, parameter in head.named_parameters()
+    }
+
+
 @torch.no_grad()
-def load_into(own: Mapping[str, nn.Parameter], tensors: Tensors) -> None:
-    """Replace the parameters' values; names and shapes must be exactly theirs."""
+def load_into(head: nn.Module, tensors: Tensors, *, prefix: str) -> None:
+    """Replace a head's weights in place; names and shapes must be exactly theirs."""
+    own = {prefix + name: parameter for name, parameter in head.named_parameters()}
     if own.keys() != tensors.keys():
         raise CheckpointError(
             f"drafter tensors: missing {sorted(own.keys() - tensors.keys())}, "

@@ -8,7 +8,7 @@ applies no further norm before the LM head.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -16,12 +16,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional
 
-from specfleet_trainer.attention import KeyValue, Rotation, tree_attention
+from specfleet_trainer.attention import KeyValue, Rotation, Span, tree_attention
 from specfleet_trainer.batch import Batch
 from specfleet_trainer.checkpoint import CheckpointError
-from specfleet_trainer.heads.loading import Tensors, load_into
+from specfleet_trainer.heads.chaining import chained
+from specfleet_trainer.heads.loading import Tensors, copies, load_into
+from specfleet_trainer.heads.mlp import GatedMlp
 from specfleet_trainer.norm import RmsNorm
 from specfleet_trainer.projection import Projection
 
@@ -78,7 +79,7 @@ class MimoHead(nn.Module):
         self.input_layernorm = RmsNorm(hidden, eps)
         self.self_attn = _Attention(config)
         self.post_attention_layernorm = RmsNorm(hidden, eps)
-        self.mlp = _Mlp(config)
+        self.mlp = GatedMlp(hidden, config.intermediate_size)
         self.final_layernorm = RmsNorm(hidden, eps)
 
     @classmethod
@@ -92,14 +93,11 @@ class MimoHead(nn.Module):
 
     def load_checkpoint(self, tensors: Tensors) -> None:
         """Replace the weights in place; names and shapes must be exactly the head's."""
-        load_into({PREFIX + name: value for name, value in self.named_parameters()}, tensors)
+        load_into(self, tensors, prefix=PREFIX)
 
     def to_checkpoint(self) -> dict[str, NDArray[np.float32]]:
         """Return copies of the weights under their checkpoint names."""
-        return {
-            PREFIX + name: parameter.detach().numpy().copy()
-            for name, parameter in self.named_parameters()
-        }
+        return copies(self, prefix=PREFIX)
 
     def depth_outputs(
         self, batch: Batch, embedding: Tensor, *, through_chain: bool = False
@@ -109,29 +107,7 @@ class MimoHead(nn.Module):
         They are computed in the type of `embedding`. The gradient of a depth stops at the output of
         the depth before it, which is its input, unless it should go `through_chain`.
         """
-        layer = _Pass(self, embedding)
-        size, theta = self.config.head_dim, self.config.rope_theta
-        x = layer.fused(batch.fed, batch.hidden, batch.positions)
-        normed = self.input_layernorm(x)
-        context = layer.key_value(normed, Rotation.at(batch.positions, size, theta=theta))
-        x, normed = x[batch.queries], normed[batch.queries]
-        positions = batch.positions[batch.queries]
-        rotation = Rotation.at(positions, size, theta=theta)
-        outputs: list[Tensor] = []
-        chain: list[KeyValue] = []
-        for depth in range(1, batch.depths + 1):
-            if depth > 1:
-                positions = positions + 1
-                rotation = Rotation.at(positions, size, theta=theta)
-                before = outputs[-1] if through_chain else outputs[-1].detach()
-                x = layer.fused(batch.chain[:, depth - 1], before, positions)
-                normed = self.input_layernorm(x)
-                chain.append(layer.key_value(normed, rotation))
-            attended = tree_attention(layer.query(normed, rotation), context, chain, batch.spans)
-            x = x + layer.attention_output(attended)
-            x = x + layer.mlp(self.post_attention_layernorm(x))
-            outputs.append(self.final_layernorm(x))
-        return outputs
+        return chained(_Pass(self, embedding), batch, through_chain=through_chain)
 
 
 class _Attention(nn.Module):
@@ -144,31 +120,25 @@ class _Attention(nn.Module):
         self.o_proj = Projection(config.num_heads * size, hidden)
 
 
-class _Mlp(nn.Module):
-    def __init__(self, config: MimoConfig) -> None:
-        super().__init__()
-        hidden, intermediate = config.hidden_size, config.intermediate_size
-        self.gate_proj = Projection(hidden, intermediate)
-        self.up_proj = Projection(hidden, intermediate)
-        self.down_proj = Projection(intermediate, hidden)
-
-
 class _Pass:
     """The parts of the layer during one pass, in which all depths share the weights."""
 
     def __init__(self, head: MimoHead, embedding: Tensor) -> None:
-        attention, mlp, dtype = head.self_attn, head.mlp, embedding.dtype
+        attention, dtype = head.self_attn, embedding.dtype
+        self._config = head.config
         self._embedding = embedding
-        self._head_dim = head.config.head_dim
         self._hidden_norm, self._token_norm = head.hidden_layernorm, head.token_layernorm
         self._input = head.input_proj.for_one_pass(dtype)
+        self.input_norm, self.output_norm = head.input_layernorm, head.final_layernorm
         self._query = attention.q_proj.for_one_pass(dtype)
         self._key = attention.k_proj.for_one_pass(dtype)
         self._value = attention.v_proj.for_one_pass(dtype)
-        self.attention_output = attention.o_proj.for_one_pass(dtype)
-        self._gate = mlp.gate_proj.for_one_pass(dtype)
-        self._up = mlp.up_proj.for_one_pass(dtype)
-        self._down = mlp.down_proj.for_one_pass(dtype)
+        self._attention_output = attention.o_proj.for_one_pass(dtype)
+        self._mlp_norm = head.post_attention_layernorm
+        self._mlp = head.mlp.for_one_pass(dtype)
+
+    def rotation(self, positions: Tensor) -> Rotation:
+        return Rotation.at(positions, self._config.head_dim, theta=self._config.rope_theta)
 
     def fused(self, tokens: Tensor, hidden: Tensor, positions: Tensor) -> Tensor:
         """Join tokens [n] and hidden states [n, hidden]; position 0 has no token in vLLM."""
@@ -176,18 +146,26 @@ class _Pass:
         parts = [self._hidden_norm(hidden.to(embedded.dtype)), self._token_norm(embedded)]
         return self._input(torch.cat(parts, dim=-1))
 
-    def query(self, normed: Tensor, rotation: Rotation) -> Tensor:
-        return rotation.apply(self._heads(self._query(normed)))
-
     def key_value(self, normed: Tensor, rotation: Rotation) -> KeyValue:
         key = rotation.apply(self._heads(self._key(normed)))
         return KeyValue(key=key, value=self._heads(self._value(normed)))
 
+    def attended(
+        self,
+        normed: Tensor,
+        rotation: Rotation,
+        context: KeyValue,
+        chain: Sequence[KeyValue],
+        spans: Sequence[Span],
+    ) -> Tensor:
+        query = rotation.apply(self._heads(self._query(normed)))
+        return self._attention_output(tree_attention(query, context, chain, spans))
+
     def mlp(self, x: Tensor) -> Tensor:
-        return self._down(functional.silu(self._gate(x)) * self._up(x))
+        return self._mlp(self._mlp_norm(x))
 
     def _heads(self, x: Tensor) -> Tensor:
-        return x.view(len(x), -1, self._head_dim)
+        return x.view(len(x), -1, self._config.head_dim)
 
 
 def from_config(config: Mapping[str, Any]) -> MimoHead:

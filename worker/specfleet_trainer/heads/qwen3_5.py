@@ -9,7 +9,7 @@ is multiplied by the sigmoid of its gate, which the query projection returns bes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -17,12 +17,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional
 
-from specfleet_trainer.attention import KeyValue, Rotation, tree_attention
+from specfleet_trainer.attention import KeyValue, Rotation, Span, tree_attention
 from specfleet_trainer.batch import Batch
 from specfleet_trainer.checkpoint import CheckpointError
-from specfleet_trainer.heads.loading import Tensors, load_into
+from specfleet_trainer.heads.chaining import chained
+from specfleet_trainer.heads.loading import Tensors, copies, load_into
+from specfleet_trainer.heads.mlp import GatedMlp
 from specfleet_trainer.norm import OffsetRmsNorm
 from specfleet_trainer.projection import Projection
 
@@ -92,14 +93,11 @@ class Qwen35Head(nn.Module):
 
     def load_checkpoint(self, tensors: Tensors) -> None:
         """Replace the weights in place; names and shapes must be exactly the head's."""
-        load_into({PREFIX + name: value for name, value in self.named_parameters()}, tensors)
+        load_into(self, tensors, prefix=PREFIX)
 
     def to_checkpoint(self) -> dict[str, NDArray[np.float32]]:
         """Return copies of the weights under their checkpoint names."""
-        return {
-            PREFIX + name: parameter.detach().numpy().copy()
-            for name, parameter in self.named_parameters()
-        }
+        return copies(self, prefix=PREFIX)
 
     def depth_outputs(
         self, batch: Batch, embedding: Tensor, *, through_chain: bool = False
@@ -109,29 +107,7 @@ class Qwen35Head(nn.Module):
         They are computed in the type of `embedding`. The gradient of a depth stops at the output of
         the depth before it, which is its input, unless it should go `through_chain`.
         """
-        layer = _Pass(self, embedding)
-        x = layer.fused(batch.fed, batch.hidden)
-        normed = layer.input_norm(x)
-        context = layer.key_value(normed, layer.rotation(batch.positions))
-        x, normed = x[batch.queries], normed[batch.queries]
-        positions = batch.positions[batch.queries]
-        rotation = layer.rotation(positions)
-        outputs: list[Tensor] = []
-        chain: list[KeyValue] = []
-        for depth in range(1, batch.depths + 1):
-            if depth > 1:
-                positions = positions + 1
-                rotation = layer.rotation(positions)
-                before = outputs[-1] if through_chain else outputs[-1].detach()
-                x = layer.fused(batch.chain[:, depth - 1], before)
-                normed = layer.input_norm(x)
-                chain.append(layer.key_value(normed, rotation))
-            query, gate = layer.query_and_gate(normed, rotation)
-            attended = tree_attention(query, context, chain, batch.spans)
-            x = x + layer.attention_output(attended * torch.sigmoid(gate))
-            x = x + layer.mlp(x)
-            outputs.append(self.norm(x))
-        return outputs
+        return chained(_Pass(self, embedding), batch, through_chain=through_chain)
 
 
 class _Layer(nn.Module):
@@ -141,7 +117,7 @@ class _Layer(nn.Module):
         self.input_layernorm = OffsetRmsNorm(hidden, eps)
         self.self_attn = _Attention(config)
         self.post_attention_layernorm = OffsetRmsNorm(hidden, eps)
-        self.mlp = _Mlp(config)
+        self.mlp = GatedMlp(hidden, config.intermediate_size)
 
 
 class _Attention(nn.Module):
@@ -156,50 +132,34 @@ class _Attention(nn.Module):
         self.k_norm = OffsetRmsNorm(size, config.rms_norm_eps)
 
 
-class _Mlp(nn.Module):
-    def __init__(self, config: Qwen35Config) -> None:
-        super().__init__()
-        hidden, intermediate = config.hidden_size, config.intermediate_size
-        self.gate_proj = Projection(hidden, intermediate)
-        self.up_proj = Projection(hidden, intermediate)
-        self.down_proj = Projection(intermediate, hidden)
-
-
 class _Pass:
     """The parts of the head during one pass, in which all depths share the weights."""
 
     def __init__(self, head: Qwen35Head, embedding: Tensor) -> None:
         layer, dtype = head.layers[0], embedding.dtype
         assert isinstance(layer, _Layer), "the head has one layer"
-        attention, mlp = layer.self_attn, layer.mlp
+        attention = layer.self_attn
         self._config = head.config
         self._embedding = embedding
         self._token_norm, self._hidden_norm = head.pre_fc_norm_embedding, head.pre_fc_norm_hidden
         self._input = head.fc.for_one_pass(dtype)
-        self.input_norm = layer.input_layernorm
+        self.input_norm, self.output_norm = layer.input_layernorm, head.norm
         self._query = attention.q_proj.for_one_pass(dtype)
         self._key = attention.k_proj.for_one_pass(dtype)
         self._value = attention.v_proj.for_one_pass(dtype)
         self._query_norm, self._key_norm = attention.q_norm, attention.k_norm
-        self.attention_output = attention.o_proj.for_one_pass(dtype)
+        self._attention_output = attention.o_proj.for_one_pass(dtype)
         self._mlp_norm = layer.post_attention_layernorm
-        self._gate = mlp.gate_proj.for_one_pass(dtype)
-        self._up = mlp.up_proj.for_one_pass(dtype)
-        self._down = mlp.down_proj.for_one_pass(dtype)
+        self._mlp = layer.mlp.for_one_pass(dtype)
 
     def rotation(self, positions: Tensor) -> Rotation:
         return Rotation.at(positions, self._config.rotary_size, theta=self._config.rope_theta)
 
-    def fused(self, tokens: Tensor, hidden: Tensor) -> Tensor:
-        """Join tokens [n] and hidden states [n, hidden], the tokens first."""
+    def fused(self, tokens: Tensor, hidden: Tensor, positions: Tensor) -> Tensor:
+        """Join tokens [n] and hidden states [n, hidden], the tokens first, at any position."""
         embedded = self._embedding[tokens]
         parts = [self._token_norm(embedded), self._hidden_norm(hidden.to(embedded.dtype))]
         return self._input(torch.cat(parts, dim=-1))
-
-    def query_and_gate(self, normed: Tensor, rotation: Rotation) -> tuple[Tensor, Tensor]:
-        """Return [n, heads, size] and [n, heads * size]; a head's query and gate are neighbours."""
-        query, gate = self._heads(self._query(normed), 2 * self._config.head_dim).chunk(2, dim=-1)
-        return self._rotated(self._query_norm(query), rotation), gate.flatten(1)
 
     def key_value(self, normed: Tensor, rotation: Rotation) -> KeyValue:
         size = self._config.head_dim
@@ -207,9 +167,22 @@ class _Pass:
         value = self._heads(self._value(normed), size)
         return KeyValue(key=self._rotated(key, rotation), value=value)
 
+    def attended(
+        self,
+        normed: Tensor,
+        rotation: Rotation,
+        context: KeyValue,
+        chain: Sequence[KeyValue],
+        spans: Sequence[Span],
+    ) -> Tensor:
+        # A head's query and its gate are neighbours in what the projection returns.
+        query, gate = self._heads(self._query(normed), 2 * self._config.head_dim).chunk(2, dim=-1)
+        query = self._rotated(self._query_norm(query), rotation)
+        attended = tree_attention(query, context, chain, spans)
+        return self._attention_output(attended * torch.sigmoid(gate.flatten(1)))
+
     def mlp(self, x: Tensor) -> Tensor:
-        normed = self._mlp_norm(x)
-        return self._down(functional.silu(self._gate(normed)) * self._up(normed))
+        return self._mlp(self._mlp_norm(x))
 
     def _rotated(self, x: Tensor, rotation: Rotation) -> Tensor:
         rotary, rest = x.tensor_split((self._config.rotary_size,), dim=-1)
