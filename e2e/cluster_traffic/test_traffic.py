@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,9 +61,9 @@ def test_failures_belong_to_the_window_of_their_cause(engine: Simulator) -> None
 
 
 def test_an_engine_that_ends_under_a_request_has_failed_it(engine: Simulator) -> None:
-    engine.set(step_seconds=0.2)
+    engine.set(step_seconds=2.0)
     with running_traffic(engine.url, LOAD) as driver:
-        driver.until(requests=1, seconds=20)
+        _wait_for_requests(engine, CLIENTS)
         driver.mark("sigterm")
         engine.process.send_signal(signal.SIGTERM)
         engine.process.wait(10)
@@ -76,6 +77,7 @@ def test_a_hang_is_a_timeout_and_is_waited_for(engine: Simulator) -> None:
         driver.until(requests=10, seconds=20)
         driver.mark("hang")
         engine.set(hang="generation")
+        driver.until(failures=1, seconds=20)
         window = driver.window("hang")
         engine.set(hang="")
 
@@ -83,9 +85,9 @@ def test_a_hang_is_a_timeout_and_is_waited_for(engine: Simulator) -> None:
 
 
 def test_an_engine_that_is_killed_fails_what_it_was_doing(engine: Simulator) -> None:
-    engine.set(step_seconds=0.2)
+    engine.set(step_seconds=2.0)
     with running_traffic(engine.url, LOAD) as driver:
-        driver.until(requests=1, seconds=20)
+        _wait_for_requests(engine, CLIENTS)
         driver.mark("killed")
         engine.process.kill()
         engine.process.wait()
@@ -127,3 +129,10 @@ async def test_a_connection_that_was_closed_while_idle_is_replaced() -> None:
 
     assert [(record.status, record.failure) for record in records] == [(200, "")] * 2
     assert connections == 2
+
+
+def _wait_for_requests(engine: Simulator, number: int) -> None:
+    deadline = time.monotonic() + 20
+    while (found := engine.set()["unfinished"]) < number:
+        assert time.monotonic() < deadline, f"{found} requests are under way, expected {number}"
+        time.sleep(0.02)

@@ -41,17 +41,22 @@ class Watch:
         """Return the window that began with the mark of this name."""
         return next(one for one in self.windows() if one.name == name)
 
-    def until(self, *, requests: int, seconds: float) -> None:
-        """Wait until so many requests that begin from now on are answered; Unsettled in vain."""
+    def until(self, *, requests: int = 0, failures: int = 0, seconds: float) -> None:
+        """Wait until so many requests that begin from now on are answered, and so many have failed.
+
+        Unsettled when that takes longer.
+        """
         began = time.time()
         deadline = time.monotonic() + seconds
-        while (answered := _num_answered(self._read(), since=began)) < requests:
+        while True:
+            ended = [record for record in self._read().records if record.began >= began]
+            failed = sum(bool(record.failure) for record in ended)
+            answered = len(ended) - failed
+            if answered >= requests and failed >= failures:
+                return
             if time.monotonic() >= deadline:
                 raise Unsettled(
-                    f"{answered} requests were answered in {seconds:g} s, expected {requests}"
+                    f"{answered} requests were answered and {failed} failed in {seconds:g} s, "
+                    f"expected {requests} and {failures}"
                 )
             time.sleep(self._poll_seconds)
-
-
-def _num_answered(log: Log, *, since: float) -> int:
-    return sum(record.began >= since and not record.failure for record in log.records)
