@@ -20,7 +20,7 @@ export UV_SYSTEM_CERTS := 1
 export VLLM_NO_USAGE_STATS := 1
 export DO_NOT_TRACK := 1
 
-.PHONY: help env libnuma programs lock generate format check test e2e test-unit smoke demo bench model clean \
+.PHONY: help env libnuma programs lock generate format check test e2e test-unit test-long smoke demo bench model clean \
 	experiment-cost experiment-elastic experiment-shift experiment-learning experiment-bytes experiment-robust gate-study \
 	audit-greedy audit-sampling audit-scale
 
@@ -86,22 +86,28 @@ check: env ## Formatting, lints, types, import contracts, generated files
 	before=$$(digest); $(MAKE) generate; \
 	[ "$$before" = "$$(digest)" ] || { echo "one of $(GENERATED) was out of date: commit what 'make generate' wrote"; exit 1; }
 
-# Built once into the user's cache: the S3 server, and the programs of a Kubernetes cluster.
+# Built once into the user's cache: the S3 server, Prometheus, and the programs of a Kubernetes cluster.
 programs: env
 	@$(BIN)/python -m tools.versitygw >/dev/null
+	@$(BIN)/python -m tools.prometheus >/dev/null
 	@$(BIN)/python -m tools.cluster.programs >/dev/null
 
 test: check libnuma programs ## The checks, the unit tests, the end-to-end tests with a real vLLM
-	@echo "test: unit"
-	@$(BIN)/python -m pytest -q
+	@$(MAKE) test-unit
 	@echo "test: end to end"
-	@$(BIN)/python -m pytest -q -m e2e
+	@$(BIN)/python -m pytest -q -m "e2e and not long" --durations=20
 
 test-unit: programs ## The fast tests only
-	@$(BIN)/python -m pytest -q
+	@echo "test: unit"
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --durations=20
 
-e2e: libnuma programs ## Stories in a Kubernetes cluster, made on this machine or by kind (about 20 minutes)
-	@$(BIN)/python -m pytest -q -m cluster e2e/kubernetes --durations=40
+e2e: libnuma programs ## Stories in a Kubernetes cluster, made on this machine or by kind (10 minutes)
+	@echo "test: in a cluster"
+	@$(BIN)/python -m pytest -q -m "cluster and not long" e2e/kubernetes --durations=20
+
+test-long: libnuma programs ## The stories that take minutes each, here and in a cluster; MINUTES=30 begins none later
+	@echo "test: long stories"
+	@$(BIN)/python -m pytest -q -m long $(if $(MINUTES),--minutes $(MINUTES)) --durations=0 --durations-min=1
 
 cluster: libnuma programs ## A Kubernetes cluster on this machine with the images, until Ctrl-C
 	@$(BIN)/python -m e2e.cluster

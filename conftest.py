@@ -1,6 +1,8 @@
 """Settings and fixtures of all tests."""
 
 import os
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,8 @@ from e2e.cluster.programs import binaries
 # A test that takes long on a busy machine is not a fault; how long examples may take says nothing.
 settings.register_profile("specfleet", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("specfleet")
+
+_BEGAN = pytest.StashKey[float]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,6 +33,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="localhost",
         help="with --cluster=current: where the images are pulled from",
     )
+    parser.addoption(
+        "--minutes",
+        type=float,
+        help="start no test later than this after the beginning; those left are skipped by name",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Note when the run began."""
+    config.stash[_BEGAN] = time.monotonic()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what would begin too late."""
+    minutes = item.config.getoption("--minutes")
+    if minutes is not None and time.monotonic() - item.config.stash[_BEGAN] > 60 * minutes:
+        pytest.skip(f"not run: the {minutes:g} minutes of --minutes are over")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> None:
+    """Let torch use one thread where it is loaded: more of them wait for each other on few cores.
+
+    What a test starts as a process of its own chooses for itself.
+    """
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")

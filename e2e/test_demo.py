@@ -13,6 +13,7 @@ from e2e.engines import ROOT
 
 
 @pytest.mark.e2e
+@pytest.mark.long
 def test_the_demo_reports_what_a_fleet_has_learnt(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "e2e.demo", "--out", str(tmp_path / "demo")]
     command += ["--seconds", "45", "--rounds", "2", "--documents", "6", "--judging-engines", "0"]

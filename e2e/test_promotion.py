@@ -70,6 +70,7 @@ async def test_a_better_version_reaches_all_engines_whoever_is_killed_and_goes_w
     assert again.returncode == 0, again.stdout + again.stderr
 
 
+@pytest.mark.long
 async def test_a_version_that_slows_its_canary_is_rejected_and_gone_in_seconds(
     tmp_path: Path,
 ) -> None:
@@ -91,6 +92,7 @@ async def test_a_version_that_slows_its_canary_is_rejected_and_gone_in_seconds(
     assert len({one.worker for one in runs}) == 1 < len(story.fleet.workers)
 
 
+@pytest.mark.long
 async def test_a_candidate_waits_for_approval_and_can_be_aborted(tmp_path: Path) -> None:
     out = tmp_path / "fleet"
     async with judging_fleet(out, promotion={"mode": "Manual", "canary": QUICK}) as story:

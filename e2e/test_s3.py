@@ -13,6 +13,7 @@ from specfleet_common.store.testing import BUCKET, ENVIRONMENT, s3_server
 
 
 @pytest.mark.e2e
+@pytest.mark.long
 def test_a_fleet_learns_with_its_versions_in_a_bucket(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

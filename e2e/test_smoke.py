@@ -17,7 +17,11 @@ ROOT = Path(__file__).resolve().parent.parent
     "options",
     [
         pytest.param((), id="it-learns"),
-        pytest.param(("--kill", "trainer,agent,aggregator"), id="kill-everyone-once"),
+        pytest.param(
+            ("--kill", "trainer,agent,aggregator"),
+            id="kill-everyone-once",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_a_fleet_learns_from_its_traffic(tmp_path: Path, options: tuple[str, ...]) -> None:

@@ -22,6 +22,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         yield running
 
 
+@pytest.mark.long
 def test_greedy_outputs_are_those_of_the_target(pair: Pair) -> None:
     options = greedy.Options(prompts=16, max_tokens=32, margin=greedy.MARGIN, seed=1)
 
@@ -32,6 +33,7 @@ def test_greedy_outputs_are_those_of_the_target(pair: Pair) -> None:
     assert [arm["different_texts"] for arm in report["arms"].values()] == [0, 0, 0, 0]
 
 
+@pytest.mark.long
 def test_sampled_outputs_are_distributed_as_those_of_the_target(pair: Pair) -> None:
     options = sampling.Options(
         contexts=3, samples=200, tokens=3, min_visits=40, temperature=0.8, alpha=1e-3, seed=1

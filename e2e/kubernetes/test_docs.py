@@ -23,7 +23,7 @@ from e2e.cluster.programs import ROOT
 from e2e.kubernetes import manifests
 from e2e.kubernetes.installation import NAMESPACE, RELEASE, Installation
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.long]
 
 INSTALL, OPERATIONS = ROOT / "docs" / "install.md", ROOT / "docs" / "operations.md"
 MADE_ALREADY = ("docker build", "kind create cluster")

@@ -127,6 +127,7 @@ def test_the_chart_is_uninstalled_and_fleets_stay(fleet: Fleet, installation: In
     assert_no_failures(uninstalled, minimum=20)
 
 
+@pytest.mark.long
 def test_operators_at_rest_write_nothing(fleet: Fleet, installation: Installation) -> None:
     fleet.apply({"replicas": 1})
     fleet.wait_until_ready()

@@ -25,7 +25,7 @@ from e2e.kubernetes.traffic import traffic
 from e2e.kubernetes.waiting import until
 from specfleet_cli.traffic.prompts import read_documents
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.long]
 
 NAMESPACE = "real-engines"
 HINDI = read_documents(ROOT / "examples" / "text" / "hi.jsonl")

@@ -50,6 +50,7 @@ def test_a_trainer_is_killed_twenty_times(fleet: Fleet) -> None:
     assert_same_answers(window)
 
 
+@pytest.mark.long
 def test_a_trainer_that_takes_too_much_memory_is_parked(fleet: Fleet) -> None:
     # The agent ends it 256 MiB below the limit, where torch has not even begun to train.
     small = {"requests": {"cpu": "10m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}}
@@ -85,6 +86,7 @@ def test_the_aggregator_is_deleted_in_mid_round(fleet: Fleet) -> None:
     assert_same_answers(window)
 
 
+@pytest.mark.long
 def test_the_store_refuses_for_a_while(fleet: Fleet) -> None:
     fleet.s3.stop()
     try:
