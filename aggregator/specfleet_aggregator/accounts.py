@@ -10,6 +10,7 @@ from specfleet_aggregator.metrics import AggregatorMetrics
 from specfleet_aggregator.publishing import Base
 from specfleet_aggregator.round import Round
 from specfleet_common.lineage import short
+from specfleet_common.store.base import StoreError
 from specfleet_common.store.entries import Entry
 from specfleet_common.wire.messages import DeltaHeader, DeltaReply
 
@@ -72,6 +73,24 @@ def closed(
             reason=f"norm is {one.norm:.4g}, expected at most {one.limit:.4g} "
             "by those of the round",
         )
+
+
+def taken(lineage_id: str, *, number: int) -> None:
+    """Note that a version was there before this process could publish it."""
+    log.warning(
+        "version_taken",
+        lineage=lineage_id,
+        number=number,
+        reason="another aggregator writes to this store; its version is used",
+    )
+
+
+def store_failed(
+    metrics: AggregatorMetrics, lineage_id: str, error: StoreError, *, wait: float
+) -> None:
+    """Note that the store did not do what it was asked, and when it is asked again."""
+    metrics.store_failed()
+    log.warning("store_failed", lineage=lineage_id, reason=str(error), wait=wait)
 
 
 def decided(metrics: AggregatorMetrics, lineage_id: str, entry: Entry) -> None:

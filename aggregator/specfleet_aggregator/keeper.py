@@ -9,11 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-import structlog
-
 from specfleet_aggregator import accounts, fleet, publishing, showing
 from specfleet_aggregator.checking import delta_fault, largest_delta_bytes, stock_fault
 from specfleet_aggregator.fleet import LineageState
+from specfleet_aggregator.metrics import Figures
 from specfleet_aggregator.promoter import Promoter
 from specfleet_aggregator.publishing import Base
 from specfleet_aggregator.spool import Spooled
@@ -33,8 +32,6 @@ from specfleet_common.wire.messages import (
     Outcome,
     VersionRef,
 )
-
-log = structlog.get_logger()
 
 
 class Keeper:
@@ -62,6 +59,11 @@ class Keeper:
         """Return what watchers see."""
         policy, now = self._around.policy, self._around.monotonic()
         return self.promoter.show(showing.show(self._state, policy, now=now))
+
+    def figures(self) -> Figures:
+        """Return what is measured of it."""
+        made_at = self._base.manifest.created_at if self._base else None
+        return Figures(self.show(), made_at, self.promoter.num_records)
 
     def heartbeat(self, beat: Heartbeat) -> HeartbeatReply:
         """Renew a lease; WrongStock when the worker's drafter is not this lineage's."""
@@ -246,12 +248,7 @@ class Keeper:
             now=self._around.wall(),
         )
         if published is None:
-            log.warning(
-                "version_taken",
-                lineage=self._state.lineage.id,
-                number=base.taken + 1,
-                reason="another aggregator writes to this store; its version is used",
-            )
+            accounts.taken(self._state.lineage.id, number=base.taken + 1)
             await self._load()
             return
         now = self._around.monotonic()
@@ -283,8 +280,7 @@ class Keeper:
         wait = back_off_seconds(self._failures)
         self._retry_at = self._around.monotonic() + wait
         self._become(after(self._state, str(error)))
-        self._around.metrics.store_failed()
-        log.warning("store_failed", lineage=self._state.lineage.id, reason=str(error), wait=wait)
+        accounts.store_failed(self._around.metrics, self._state.lineage.id, error, wait=wait)
 
     def _drop_uploads(self) -> None:
         for upload in self._uploads.values():

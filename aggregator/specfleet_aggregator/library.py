@@ -25,11 +25,14 @@ class Library:
         self._store = store
         self.versions: dict[int, VersionRef] = {}
         """Those that were asked for and exist."""
+        self.missing: frozenset[int] = frozenset()
+        """Those that were asked for last and do not exist, or are damaged."""
         self.verdicts: dict[str, StoredVerdict | None] = {}
         """The last one on each set that was asked for last."""
 
     async def learn_versions(self, numbers: Collection[int]) -> None:
         """Learn the digests and sizes of versions; one that is damaged stays unknown."""
+        missing = set()
         for number in set(numbers) - self.versions.keys():
             try:
                 manifest = await asyncio.to_thread(
@@ -37,9 +40,12 @@ class Library:
                 )
             except DamagedVersion as error:
                 log.error("version_damaged", lineage=self._lineage_id, reason=str(error))
-                continue
-            if manifest is not None:
+                manifest = None
+            if manifest is None:
+                missing.add(number)
+            else:
                 self.versions[number] = reference(manifest)
+        self.missing = frozenset(missing)
 
     async def learn_verdicts(self, sets: Collection[str]) -> None:
         """Learn what was last concluded about sets that are closed, and forget all others."""

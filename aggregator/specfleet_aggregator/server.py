@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 
 from specfleet_aggregator.admission import Admission, Refusals
 from specfleet_aggregator.authentication import authenticator
-from specfleet_aggregator.certificate import server_credentials
+from specfleet_aggregator.certificate import ServerCertificate
 from specfleet_aggregator.learning import InForce
 from specfleet_aggregator.metrics import AggregatorMetrics
 from specfleet_aggregator.service import AggregatorService
@@ -25,6 +25,7 @@ from specfleet_common.files import write_file
 from specfleet_common.store.base import Store, StoreError
 from specfleet_common.store.directory import remove_leftovers
 from specfleet_common.store.owner import UnusableStore, claim
+from specfleet_common.telemetry.metric import process_registry
 from specfleet_common.wire.v1.specfleet_pb2_grpc import add_AggregatorServicer_to_server
 
 _GRACE_SECONDS = 0.5
@@ -58,13 +59,13 @@ async def serve(settings: Settings, store: Store) -> None:
 @asynccontextmanager
 async def running(settings: Settings, store: Store) -> AsyncIterator[int]:
     """Serve on the port that is returned until the block ends."""
-    registry = CollectorRegistry()
-    metrics = AggregatorMetrics(registry, fleet=settings.fleet)
+    registry = process_registry()
+    metrics = AggregatorMetrics(registry)
     file = SettingsFile(settings.settings_file)
     refusals = Refusals(metrics, monotonic=time.monotonic)
     admission = Admission(authenticator(settings, wall=time.time), refusals)
     server = grpc.aio.server(options=_OPTIONS, interceptors=(admission,))
-    port = _bind(server, settings)
+    port = _bind(server, settings, metrics)
     async with asyncio.TaskGroup() as tasks:
         service = AggregatorService(
             _surroundings(settings, store, file.in_force, metrics), tasks, refusals
@@ -95,11 +96,12 @@ async def running(settings: Settings, store: Store) -> AsyncIterator[int]:
     service.close()
 
 
-def _bind(server: grpc.aio.Server, settings: Settings) -> int:
+def _bind(server: grpc.aio.Server, settings: Settings, metrics: AggregatorMetrics) -> int:
     if settings.tls_certificate_file is None or settings.tls_key_file is None:
         return server.add_insecure_port(settings.listen)
-    credentials = server_credentials(settings.tls_certificate_file, settings.tls_key_file)
-    return server.add_secure_port(settings.listen, credentials)
+    certificate = ServerCertificate(settings.tls_certificate_file, settings.tls_key_file)
+    metrics.certificate(certificate.expires_at)
+    return server.add_secure_port(settings.listen, certificate.credentials())
 
 
 def _known_by(settings: Settings) -> str:

@@ -75,9 +75,13 @@ class AggregatorService(AggregatorServicer):
     async def tick(self) -> None:
         """Do for ever what time alone makes due."""
         while True:
-            for keeper in self._keepers.values():
+            keepers = tuple(self._keepers.values())
+            for keeper in keepers:
                 self._poke(keeper)
-                keeper.promoter.tick(keeper.show())
+                keeper.promoter.assign()
+            self._around.metrics.show(
+                [keeper.figures() for keeper in keepers], now=self._around.wall()
+            )
             self._wake()
             await asyncio.sleep(_TICK_SECONDS)
 
@@ -87,6 +91,7 @@ class AggregatorService(AggregatorServicer):
             stored = await asyncio.to_thread(publishing.stored_lineages, self._around.store)
         except StoreError:
             self._around.metrics.store_failed()
+            self._around.metrics.store(reachable=False)
             return
         for lineage in stored:
             await self._keeper(lineage)

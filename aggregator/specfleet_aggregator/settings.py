@@ -25,9 +25,11 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=_PREFIX, frozen=True)
 
     fleet: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
+    """The name of the fleet: a store of another one is refused."""
     settings_file: Path
     """How the fleet learns, as `LearningSettings`; read again when it changes."""
     store_directory: Path | None = None
+    """A directory as the store, on one machine or on a volume."""
     store_s3: S3Location | None = None
     """A JSON object; exactly one of the two stores is given."""
     spool_directory: Path = Field(default_factory=lambda: Path(tempfile.gettempdir()))
@@ -35,12 +37,14 @@ class Settings(BaseSettings):
     without a name that vanish with the process."""
 
     listen: str = "127.0.0.1:0"
+    """Host and port of the gRPC service; port 0 takes any."""
     port_file: Path | None = None
     """Where to write the port that was bound."""
     metrics_port: Port | None = None
     """Serve Prometheus metrics on this port of the same host; 0 takes any."""
 
     tls_certificate_file: Path | None = None
+    """The certificate that agents see, as PEM; unset, no encryption."""
     tls_key_file: Path | None = None
     """Both or none, as PEM; read again when they change."""
 
@@ -49,7 +53,9 @@ class Settings(BaseSettings):
     jwks_file: Path | None = None
     """Public keys of those who sign service account tokens; read again when it changes."""
     token_issuer: str = ""
+    """Who has to have signed tokens: the cluster's issuer."""
     token_audience: str = ""
+    """Whom tokens have to be for: `specfleet/<namespace>/<fleet>`."""
     worker_subject: str = ""
     """Whose tokens agents show, each bound to the pod whose UID is the worker's id."""
     watcher_subjects: tuple[str, ...] = ()

@@ -102,4 +102,5 @@ def _worker(member: Member, *, live: bool) -> WorkerState:
         refused_deltas=0,
         refusal="",
         engine_problem=beat.engine_problem,
+        speculation=beat.speculation,
     )

@@ -34,6 +34,8 @@ from specfleet_cli.place import (
 )
 from specfleet_cli.plan import FleetPlan, Kind, Place, num_ports, plan
 from specfleet_cli.readiness import Prober
+from specfleet_cli.scraping import FILE_NAME as TARGETS_FILE
+from specfleet_cli.scraping import write_targets
 from specfleet_cli.supervising import Host, Phase, ProcessState, keep_running
 from specfleet_cli.terminal import Terminal
 from specfleet_cli.view import View, replaces
@@ -74,10 +76,11 @@ def run_fleet(
         try:
             make_directories(todo)
             write_files(todo)
+            write_targets(out / TARGETS_FILE, todo)
             return asyncio.run(Run(todo, out, console).run(guard, inherited(environment)))
         finally:
             guard.finish()
-            for file in (out / FILE_NAME, todo.token_file):
+            for file in (out / FILE_NAME, out / TARGETS_FILE, todo.token_file):
                 file.unlink(missing_ok=True)
 
 

@@ -13,11 +13,12 @@ from typing import Any
 import structlog
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-from specfleet_common.telemetry import metrics
+from specfleet_common.telemetry import operator as names
+from specfleet_common.telemetry.metric import counter, gauge, histogram
+from specfleet_operator.api import NotLeading, Unreachable
 
 REQUEST_SECONDS = 5.0
 MAX_REQUEST_BYTES = 8192
-RECONCILE_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 Problems = Callable[[], tuple[str, ...]]
 
@@ -26,16 +27,17 @@ class Instruments:
     """What the operator counts."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.fleets = metrics.gauge(metrics.OPERATOR_FLEETS, registry)
-        self.queue_depth = metrics.gauge(metrics.OPERATOR_QUEUE_DEPTH, registry)
-        self.reconcile_seconds = metrics.histogram(
-            metrics.OPERATOR_RECONCILE_SECONDS, registry, RECONCILE_BUCKETS
-        )
-        self.reconcile_failures = metrics.counter(metrics.OPERATOR_RECONCILE_FAILURES, registry)
-        self.api_writes = metrics.counter(metrics.OPERATOR_API_WRITES, registry)
-        self.leader = metrics.gauge(metrics.OPERATOR_LEADER, registry)
-        self.stream_age_seconds = metrics.gauge(metrics.OPERATOR_STREAM_AGE_SECONDS, registry)
-        self.aggregators = metrics.gauge(metrics.OPERATOR_AGGREGATORS, registry)
+        self.fleets = gauge(names.FLEETS, registry)
+        self.queue_depth = gauge(names.QUEUE_DEPTH, registry)
+        self.reconcile_duration = histogram(names.RECONCILE_DURATION, registry)
+        self.reconcile_failures = counter(names.RECONCILE_FAILURES, registry)
+        self.api_writes = counter(names.API_WRITES, registry)
+        self.leader = gauge(names.LEADER, registry)
+        self.stream_age = gauge(names.STREAM_AGE, registry)
+        self.aggregators = gauge(names.AGGREGATORS, registry)
+        # There before the first one, or a rate would miss it.
+        for failure in (Unreachable, NotLeading):
+            self.reconcile_failures.labels(reason=failure.__name__)
 
     def count_write(self, verb: str, kind: str) -> None:
         """Count a request that changes something."""

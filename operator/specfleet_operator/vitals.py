@@ -47,7 +47,7 @@ class Vitals:
         """Bring the metrics up to date that nobody counts."""
         self.instruments.leader.set(self.lease.holds())
         for stream, age in self._ages().items():
-            self.instruments.stream_age_seconds.labels(stream=stream).set(age)
+            self.instruments.stream_age.labels(stream=stream).set(age)
         for is_reachable, number in self.aggregators.count().items():
             label = "yes" if is_reachable else "no"
             self.instruments.aggregators.labels(reachable=label).set(number)

@@ -134,7 +134,7 @@ class Work:
                     await self._tell(fleet, error)
                 else:
                     num_failures, num_conflicts = 0, 0
-                self._instruments.reconcile_seconds.observe(self._clock() - began_at)
+                self._instruments.reconcile_duration.observe(self._clock() - began_at)
             if num_failures:
                 # Changes must not shorten the pause, or a failing fleet would be hammered.
                 await asyncio.sleep(again or 0.0)

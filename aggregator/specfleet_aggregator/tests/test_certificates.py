@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from specfleet_aggregator.certificate import CertificateError
+from specfleet_aggregator.certificate import CertificateError, ServerCertificate
 from specfleet_aggregator.settings import Settings
 from specfleet_aggregator.tests.builders import FakeWorker, joined, settings
 from specfleet_aggregator.tests.securing import (
@@ -121,10 +121,22 @@ async def test_a_start_needs_a_certificate_with_its_key(tmp_path: Path) -> None:
             pass
 
 
-def authority(directory: Path, name: str) -> Certificates:
+def test_until_when_callers_believe_the_certificate_follows_its_file(tmp_path: Path) -> None:
+    first, second = authority(tmp_path, "first", days=1), authority(tmp_path, "second", days=30)
+    install(first, tmp_path)
+    shown = ServerCertificate(tmp_path / "tls.crt", tmp_path / "tls.key")
+
+    before = shown.expires_at()
+    install(second, tmp_path)
+    after = shown.expires_at()
+
+    assert after - before == pytest.approx(29 * 86_400.0, abs=60.0)
+
+
+def authority(directory: Path, name: str, *, days: int = 1) -> Certificates:
     folder = directory / name
     folder.mkdir()
-    return certificates(folder)
+    return certificates(folder, days=days)
 
 
 def with_certificate(directory: Path, theirs: Certificates) -> Settings:

@@ -34,7 +34,7 @@ async def opened(directory: Path, **limits: int) -> tuple[Intake, FlakyStore]:
         spool_directory=directory,
         policy=policy(),
         outer=Outer(Rule.MEAN, 1.0, 0.0),
-        metrics=AggregatorMetrics(CollectorRegistry(), fleet="fleet"),
+        metrics=AggregatorMetrics(CollectorRegistry()),
         monotonic=lambda: 0.0,
         wall=lambda: 1000.0,
         changed=lambda: None,

@@ -248,7 +248,7 @@ async def test_refused_calls_are_counted_by_reason_and_no_token_is_logged(
             url = f"http://127.0.0.1:{unused_port}/metrics"
             metrics = await asyncio.to_thread(lambda: urllib.request.urlopen(url).read().decode())
 
-    sample = 'specfleet_aggregator_refused_calls_total{fleet="fleet",reason="expired"} 3.0'
+    sample = 'specfleet_aggregator_refused_calls_total{reason="expired"} 3.0'
     assert sample in metrics
     assert [entry["event"] for entry in logs].count("call_refused") == 1
     signature = expired.rpartition(".")[2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from specfleet_common.judge.canary import LiveComparison
 from specfleet_common.judge.confidence import ConfidenceSequence
@@ -16,6 +17,15 @@ from specfleet_common.judge.verdicts import Reason, ReasonCode, percent
 
 LATENCY = ConfidenceSequence(scale=20.0, minimum_clusters=6)
 """In requests: what some tens add whose latencies vary as much as they are long."""
+
+
+class Guard(StrEnum):
+    """What is guarded; sentences about a breach begin with it."""
+
+    TPOT = "time per output token"
+    TTFT = "time to first token"
+    ERRORS = "failed requests"
+    PREEMPTIONS = "preemptions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +93,7 @@ def rises(
     ]
     return (
         _latency(
-            "time per output token",
+            Guard.TPOT,
             [(one, arm) for one, arm in served if one.tpot_seconds > 0],
             lambda request: request.tpot_seconds,
             plan.block_seconds,
@@ -92,7 +102,7 @@ def rises(
             alpha,
         ),
         _latency(
-            "time to first token",
+            Guard.TTFT,
             [(one, arm) for one, arm in served if not one.failed],
             lambda request: request.ttft_seconds,
             plan.block_seconds,
@@ -100,8 +110,8 @@ def rises(
             guards,
             alpha,
         ),
-        _events("failed requests", served, lambda one: int(one.failed), guards.errors, alpha),
-        _events("preemptions", served, lambda one: one.preemptions, guards.preemptions, alpha),
+        _events(Guard.ERRORS, served, lambda one: int(one.failed), guards.errors, alpha),
+        _events(Guard.PREEMPTIONS, served, lambda one: one.preemptions, guards.preemptions, alpha),
     )
 
 

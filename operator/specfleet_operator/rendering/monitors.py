@@ -1,4 +1,7 @@
-"""What a Prometheus operator collects from a fleet, in clusters that have one."""
+"""What a Prometheus operator collects from a fleet, in clusters that have one.
+
+It labels what it collects with the namespace, the pod and the container by itself.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,11 @@ from specfleet_operator.rendering.subject import Json, Subject, child, selector
 
 POD_MONITOR = "PodMonitor"
 
+_META = "__meta_kubernetes_pod_label_specfleet_dev_"
+_FLEET, _COHORT = (
+    {"sourceLabels": [f"{_META}{label}"], "targetLabel": label} for label in ("fleet", "cohort")
+)
+_LABELS = {ENGINE: [_FLEET, _COHORT], AGGREGATOR: [_FLEET]}
 _PORTS = {ENGINE: ("http", "agent"), AGGREGATOR: ("metrics",)}
 
 
@@ -27,9 +35,9 @@ def _monitor(subject: Subject, component: str) -> Json:
         body={
             "spec": {
                 "selector": {"matchLabels": selector(subject.name, component)},
-                "podTargetLabels": ["specfleet.dev/fleet", "specfleet.dev/cohort"],
                 "podMetricsEndpoints": [
-                    {"port": port, "path": "/metrics"} for port in _PORTS[component]
+                    {"port": port, "path": "/metrics", "relabelings": _LABELS[component]}
+                    for port in _PORTS[component]
                 ],
             }
         },

@@ -175,6 +175,22 @@ def test_monitors_are_made_only_where_there_is_a_kind_for_them() -> None:
     assert len(pod_monitors(subject(facts=with_prometheus))) == 2
 
 
+def test_what_is_collected_names_its_fleet_and_cohort() -> None:
+    with_prometheus = replace(FACTS, optional_kinds=frozenset({"PodMonitor"}))
+
+    engines, aggregator = (
+        [endpoint["relabelings"] for endpoint in monitor["spec"]["podMetricsEndpoints"]]
+        for monitor in pod_monitors(subject(facts=with_prometheus))
+    )
+
+    def targets(relabelings: list[dict[str, str]]) -> list[str]:
+        return [one["targetLabel"] for one in relabelings]
+
+    assert [targets(one) for one in engines] == [["fleet", "cohort"], ["fleet", "cohort"]]
+    assert [targets(one) for one in aggregator] == [["fleet"]]
+    assert engines[0][1]["sourceLabels"] == ["__meta_kubernetes_pod_label_specfleet_dev_cohort"]
+
+
 def test_monitors_carry_the_labels_by_which_a_prometheus_finds_them() -> None:
     facts = replace(
         FACTS,

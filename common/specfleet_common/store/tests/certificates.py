@@ -22,21 +22,21 @@ class Certificates:
     key: Path
 
 
-def certificates(directory: Path) -> Certificates:
-    """Write new ones for 127.0.0.1."""
+def certificates(directory: Path, *, days: int = 1) -> Certificates:
+    """Write new ones for 127.0.0.1, valid from yesterday and for some days more."""
     authority_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     authority_name, server_name = _name("test authority"), _name("127.0.0.1")
     # What tells apart authorities of one name.
     identifier = x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key())
     authority = (
-        _certificate(authority_name, authority_name, authority_key.public_key())
+        _certificate(authority_name, authority_name, authority_key.public_key(), days=days)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .add_extension(identifier, critical=False)
         .sign(authority_key, hashes.SHA256())
     )
     address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
     server = (
-        _certificate(server_name, authority_name, server_key.public_key())
+        _certificate(server_name, authority_name, server_key.public_key(), days=days)
         .add_extension(x509.SubjectAlternativeName([address]), critical=False)
         .add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier),
@@ -62,7 +62,7 @@ def _name(common: str) -> x509.Name:
 
 
 def _certificate(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, *, days: int
 ) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
@@ -72,5 +72,5 @@ def _certificate(
         .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
+        .not_valid_after(now + timedelta(days=days))
     )
