@@ -81,6 +81,24 @@ def test_the_captured_tokens_are_the_prompts_and_the_answers(first: Observation)
     assert captured == sorted(answer.prompt + answer.output for answer in first.answers)
 
 
+def test_every_band_has_its_time_of_drafting_and_of_all_else(
+    engine: Engine, first: Observation
+) -> None:
+    costs = engine.page()["costs"]
+
+    print(costs)
+    assert len(costs["bands"]) > 1
+    for band in costs["bands"]:
+        low, high = 2 ** (band["band"] - 1), 2 ** band["band"] - 1
+        assert low <= band["requests"] / band["steps"] <= high
+        assert band["tokens"] <= (1 + DEPTHS) * band["requests"]
+        assert band["draft_seconds"] > 0
+        assert band["verify_seconds"] > 0
+    # Prompts are tokens without requests, which is how the cost of a token is told apart.
+    moments = costs["moments"]
+    assert moments["tokens"] > (1 + DEPTHS) * moments["requests"]
+
+
 def test_prefills_came_in_chunks(first: Observation) -> None:
     assert any(len(answer.prompt) > CHUNK_TOKENS for answer in first.answers)
     assert any((row.fed != row.tokens[1:]).any() for row in first.rows)
@@ -131,6 +149,22 @@ def test_a_swap_takes_effect_and_outputs_stay(
         content_digest(worse)
     }
     assert engine.page()["observed"] == "stock"
+
+
+def test_the_live_drafter_is_written_again_on_request_and_nothing_changes(
+    engine: Engine, prompts: list[str], stock: bytes, first: Observation
+) -> None:
+    engine.publish(stock, content_digest(stock), "stock")
+    before = engine.page()["swaps"]
+    assert engine.bank is not None
+
+    engine.bank.publish([stock], content_digest(stock), "stock", anew=True)
+    page = engine.wait(lambda page: page["swaps"] > before, what="written again")
+    again = observe(engine, prompts)
+
+    assert (page["swaps"], page["observed"]) == (before + 1, "stock")
+    assert again.answers == first.answers
+    assert not changed(first, again)
 
 
 def test_a_swap_that_does_nothing_would_be_noticed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ class Member:
 
     beat: Heartbeat
     heard_at: float
+    worked_at: float = -math.inf
+    """When a heartbeat last told of tokens that the one before did not have."""
 
 
 Members = Mapping[str, Member]
@@ -27,7 +30,11 @@ def renew(members: Members, beat: Heartbeat, *, now: float, lease_seconds: float
     """Return the members after a heartbeat; who was silent for ten leases is forgotten."""
     forgotten_at = now - _REMEMBERED_LEASES * lease_seconds
     kept = {name: member for name, member in members.items() if member.heard_at > forgotten_at}
-    return {**kept, beat.worker_id: Member(beat, now)}
+    before = members.get(beat.worker_id)
+    if before is None:
+        return {**kept, beat.worker_id: Member(beat, now)}
+    has_worked = _output_tokens(beat) != _output_tokens(before.beat)
+    return {**kept, beat.worker_id: Member(beat, now, now if has_worked else before.worked_at)}
 
 
 def without(members: Members, worker_id: str) -> Members:
@@ -55,9 +62,23 @@ def adaptable(members: Members, *, now: float, lease_seconds: float) -> dict[str
     }
 
 
+def busy(members: Members, *, since: float) -> frozenset[str]:
+    """Return the workers whose engines have put out tokens since a time."""
+    return frozenset(name for name, member in members.items() if member.worked_at >= since)
+
+
+def idle(members: Members, *, since: float) -> frozenset[str]:
+    """Return the workers whose engines have put out no token since a time, as far as is known."""
+    return frozenset(members) - busy(members, since=since)
+
+
 def training(members: Members, *, now: float, lease_seconds: float) -> frozenset[str]:
     """Return the live workers that can hand in a delta."""
     return _able(members[name] for name in live(members, now=now, lease_seconds=lease_seconds))
+
+
+def _output_tokens(beat: Heartbeat) -> int:
+    return sum(drafter.output_tokens for drafter in beat.drafters)
 
 
 def _able(members: Iterable[Member]) -> frozenset[str]:

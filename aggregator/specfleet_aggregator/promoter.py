@@ -11,14 +11,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine
 from dataclasses import replace
 
-import structlog
-
 from specfleet_aggregator import accounts, membership
 from specfleet_aggregator.fleet import LineageState
 from specfleet_aggregator.intake import Intake
 from specfleet_aggregator.library import Library
-from specfleet_aggregator.promotion import assigning, deciding, judging, showing
-from specfleet_aggregator.promotion.assigning import Engines, Roster
+from specfleet_aggregator.promotion import assigning, deciding, judging, pinning, showing
+from specfleet_aggregator.promotion.assigning import Engines, Roster, Traffic
 from specfleet_aggregator.promotion.deciding import Decision, Findings
 from specfleet_aggregator.promotion.history import History, fold
 from specfleet_aggregator.promotion.judging import Case, Look
@@ -47,8 +45,6 @@ from specfleet_common.wire.messages import (
 _PAUSE_SECONDS = 1.0
 _REST = 4.0
 """Times as long as judging took, until the next step: most of a core is left to others."""
-
-log = structlog.get_logger()
 
 
 class Promoter:
@@ -111,7 +107,10 @@ class Promoter:
 
     def show(self, state: FleetState) -> FleetState:
         """Return what watchers see, with promotions."""
-        open_ = self._history.open
+        open_, engines = self._history.open, self._engines()
+        trouble = pinning.trouble(
+            self._history, self._policy, self._library.missing, has_engines=bool(engines)
+        )
         return replace(
             state,
             stable=self._stable(),
@@ -119,11 +118,12 @@ class Promoter:
             promotions=showing.show(
                 self._history,
                 self._policy,
-                self._engines(),
+                engines,
                 looks=self._looks,
                 verdicts=self._library.verdicts,
             ),
             store_error=state.store_error or self._trouble,
+            settings_error=state.settings_error or trouble,
         )
 
     async def take(self, handed_in: Evidence) -> EvidenceReply:
@@ -136,12 +136,11 @@ class Promoter:
             raise StoreError(f"evidence of {handed_in.set} has not been read yet")
         return await self._intake.take(handed_in)
 
-    def tick(self, shown: FleetState) -> None:
-        """Do what time alone makes due."""
-        self.assign()
+    @property
+    def num_records(self) -> int:
+        """Return how many records the open promotion rests on."""
         open_ = self._history.open
-        records = self._intake.num_records(open_.id) if open_ else 0
-        self._around.metrics.show(shown, evidence_records=records)
+        return self._intake.num_records(open_.id) if open_ else 0
 
     def due(self) -> list[Coroutine[None, None, None]]:
         """Return what is to be done now: store evidence, or decide."""
@@ -163,6 +162,10 @@ class Promoter:
             self._policy.settings,
             running=running,
             watched=deciding.is_watching(self._history, self._policy),
+            traffic=Traffic(
+                busy=membership.busy(state.members, since=now - self._policy.pair_seconds),
+                idle=membership.idle(state.members, since=now - self._policy.idle_seconds),
+            ),
             known=look.engines if look else (),
             may_choose=state.loaded and now >= state.settled_at,
             now=now,
@@ -180,8 +183,7 @@ class Promoter:
                 self._failures += 1
                 wait = back_off_seconds(self._failures)
                 self._trouble = str(error)
-                self._around.metrics.store_failed()
-                log.warning("store_failed", lineage=self._lineage_id, reason=str(error), wait=wait)
+                accounts.store_failed(self._around.metrics, self._lineage_id, error, wait=wait)
             rest = _REST * self._judged_seconds
             self._next_at = self._around.monotonic() + max(wait, rest, _PAUSE_SECONDS)
         self._around.changed()
@@ -268,11 +270,7 @@ class Promoter:
         )
 
     def _stable(self) -> VersionRef | None:
-        """Return what engines serve that are on no trial: what is pinned, or else stable."""
-        stable, pin = self._history.stable, self._policy.settings.pin
-        if pin is not None and pin in self._library.versions:
-            return self._library.versions[pin]
-        return self._library.versions.get(stable.number) if stable else None
+        return pinning.served(self._history, self._policy, self._library.versions)
 
     def _engines(self) -> Engines:
         return membership.adaptable(

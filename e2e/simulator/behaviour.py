@@ -51,6 +51,8 @@ class Behaviour:
     """Requests beyond so many unfinished ones are answered with HTTP 503; None takes them all."""
     hang: str = ""
     """`generation`: no more tokens. `everything`: no more answers either, /simulator excepted."""
+    mismatch: bool = False
+    """The engine finds that its live drafter is not what was applied; it looks after each swap."""
     crash_after_seconds: float | None = None
     """The process ends so long after this was set, with exit code 1 and without a word."""
 
@@ -58,9 +60,9 @@ class Behaviour:
         """Return the acceptance of a drafter that is counted as `name`."""
         return _of_drafter(self.acceptance, name=name, digest=digest)
 
-    def seconds(self, *, name: str, digest: str) -> float:
-        """Return how long a step takes with a drafter that is counted as `name`."""
-        return self.step_seconds + _of_drafter(self.drafter_seconds, name=name, digest=digest)
+    def drafting_seconds(self, *, name: str, digest: str) -> float:
+        """Return how long a drafter that is counted as `name` takes for each step."""
+        return _of_drafter(self.drafter_seconds, name=name, digest=digest)
 
 
 def _of_drafter(values: Mapping[str, T], *, name: str, digest: str) -> T:
@@ -115,6 +117,10 @@ def _checked(name: str, value: Any) -> Any:
     if name == "hang":
         if value not in HANGS:
             raise BehaviourError(f"hang is {value!r}, expected one of {HANGS}")
+        return value
+    if name == "mismatch":
+        if not isinstance(value, bool):
+            raise BehaviourError(f"mismatch is {value!r}, expected true or false")
         return value
     if name == "max_requests":
         if value is not None and (type(value) is not int or value < 0):

@@ -149,17 +149,18 @@ class Engine:
         if self._teller is not None:
             self._teller.step_begins(new, finished, batch)
         if batch:
-            name, digest = self.drafter
-            seconds = self._knobs.behaviour.seconds(name=name, digest=digest)
-            await asyncio.sleep(seconds)
-            self._verify(batch)
+            behaviour, (name, digest) = self._knobs.behaviour, self.drafter
+            drafting = behaviour.drafting_seconds(name=name, digest=digest)
+            await asyncio.sleep(behaviour.step_seconds + drafting)
             if self._teller is not None:
-                self._teller.took(seconds)
+                self._teller.took(behaviour.step_seconds)
+            self._verify(batch)
+            self._draft(batch, seconds=drafting)
         if self._teller is not None:
             self._teller.step_ends()
 
     def _verify(self, batch: Sequence[Request]) -> None:
-        """Let every request of a batch take its next tokens, then draft for the next step.
+        """Let every request of a batch take its next tokens.
 
         The plugin sees requests that were aborted during the step too, as it does in vLLM.
         """
@@ -181,13 +182,14 @@ class Engine:
                 if self._finishing is not None:
                     self._finishing.finished(request, now=now)
                 self._retire(request)
-        self._draft(batch)
 
-    def _draft(self, batch: Sequence[Request]) -> None:
+    def _draft(self, batch: Sequence[Request], *, seconds: float) -> None:
+        """Draft for the next step, which is taken to have lasted as long as the drafter takes."""
         name, digest = self.drafter
         rates = self._knobs.behaviour.rates(name=name, digest=digest)
         drafts = [request.draft(self._depth, rates, name) for request in batch]
         if self._teller is not None:
+            self._teller.took(seconds)
             self._teller.drafted(drafts)
 
     def _retire(self, request: Request) -> None:

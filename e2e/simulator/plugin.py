@@ -8,7 +8,7 @@ nothing of specfleet need be installed: only this module and what it loads impor
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,11 @@ RANK = 0
 
 
 def load(
-    model: Model, speculation: Speculation | None, environment: Mapping[str, str]
+    model: Model,
+    speculation: Speculation | None,
+    environment: Mapping[str, str],
+    *,
+    is_whole: Callable[[], bool],
 ) -> Teller | None:
     """Return the way to the plugin, not started yet; None when vLLM would have no plugin."""
     settings = _settings(WORKER, environment)
@@ -37,7 +41,7 @@ def load(
     from specfleet_engine.opening import say_why
 
     try:
-        return _open(model, speculation, settings)
+        return _open(model, speculation, settings, is_whole)
     except Exception as error:  # noqa: BLE001 - an engine that cannot adapt must still serve
         log.error("specfleet does not adapt this engine, it serves on without: %s", error)
         say_why(settings, RANK, error)
@@ -81,7 +85,12 @@ def is_installed(group: str, environment: Mapping[str, str]) -> bool:
     return any(point.name == PLUGIN for point in entry_points(group=group))
 
 
-def _open(model: Model, speculation: Speculation | None, settings: Settings) -> Teller:
+def _open(
+    model: Model,
+    speculation: Speculation | None,
+    settings: Settings,
+    is_whole: Callable[[], bool],
+) -> Teller:
     from e2e.simulator.drafter import SimulatedDrafter
     from e2e.simulator.telling import StepClock, Teller
     from specfleet_common.shm.layout import Layout
@@ -90,7 +99,7 @@ def _open(model: Model, speculation: Speculation | None, settings: Settings) -> 
 
     if speculation is None:
         raise LayoutError("the engine does not speculate, expected --speculative-config")
-    drafter = SimulatedDrafter(model, method=speculation.method)
+    drafter = SimulatedDrafter(model, method=speculation.method, is_whole=is_whole)
     lineage = drafter.lineage()
     layout = Layout(
         family=lineage.family,

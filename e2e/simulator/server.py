@@ -67,9 +67,11 @@ async def serve(
         await asyncio.sleep(start_seconds)
         speculation = arguments.speculation
         depth = 0 if speculation is None else speculation.num_speculative_tokens
-        teller = plugin.load(model, speculation, os.environ)
-        finishing = plugin.load_page(os.environ)
         knobs = Knobs(behaviour)
+        teller = plugin.load(
+            model, speculation, os.environ, is_whole=lambda: not knobs.behaviour.mismatch
+        )
+        finishing = plugin.load_page(os.environ)
         metrics = Metrics(arguments.served_model_name, num_speculative_tokens=depth)
         engine = Engine(
             model,

@@ -67,11 +67,13 @@ class Teller:
         self, new: Sequence[Request], finished: Sequence[str], batch: Sequence[Request]
     ) -> None:
         """Tell which requests are new, over, and in this step; weights are still until its end."""
+        tokens = [1 + self._depth if one.is_started else len(one.prompt) for one in batch]
         self._session.step_begins(
             Scheduled(
                 new=[_new_request(request) for request in new],
                 finished=finished,
                 request_ids=[request.id for request in batch],
+                num_tokens=sum(tokens),
             )
         )
 
@@ -102,7 +104,7 @@ class Teller:
         self._session.drafted(np.array(drafts, np.int32))
 
     def took(self, seconds: float) -> None:
-        """Tell how long the step is taken to have lasted."""
+        """Tell how long a part of the step is taken to have lasted."""
         self._clock.pass_by(seconds)
 
     def step_ends(self) -> None:

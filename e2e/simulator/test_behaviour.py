@@ -25,6 +25,7 @@ def test_the_environment_sets_every_field() -> None:
             "SIMULATOR_STEP_SECONDS": "0.5",
             "SIMULATOR_MAX_REQUESTS": "3",
             "SIMULATOR_HANG": "generation",
+            "SIMULATOR_MISMATCH": "true",
             "SIMULATOR_CRASH_AFTER_SECONDS": "9",
         }
     )
@@ -33,6 +34,7 @@ def test_the_environment_sets_every_field() -> None:
     assert behaviour.acceptance["default"] == Behaviour().acceptance["default"]
     assert (behaviour.step_seconds, behaviour.max_requests) == (0.5, 3)
     assert (behaviour.hang, behaviour.crash_after_seconds) == ("generation", 9.0)
+    assert behaviour.mismatch
 
 
 def test_a_slow_start_is_read_from_the_environment_only() -> None:
@@ -75,14 +77,12 @@ def test_what_does_not_fit_is_refused_with_a_sentence(change: dict[str, Any], wo
         changed(Behaviour(), change)
 
 
-def test_a_slow_drafter_adds_to_every_step() -> None:
-    behaviour = changed(
-        Behaviour(step_seconds=0.5), {"drafter_seconds": {"stock": 0.25, "ab": 1, "ab12": 2}}
-    )
+def test_a_slow_drafter_takes_longer_to_draft() -> None:
+    behaviour = changed(Behaviour(), {"drafter_seconds": {"stock": 0.25, "ab": 1, "ab12": 2}})
 
-    assert behaviour.seconds(name="stock", digest="ff") == 0.75
-    assert behaviour.seconds(name=DIGEST, digest=DIGEST) == 2.5
-    assert behaviour.seconds(name="local", digest="ff") == 0.5
+    assert behaviour.drafting_seconds(name="stock", digest="ff") == 0.25
+    assert behaviour.drafting_seconds(name=DIGEST, digest=DIGEST) == 2.0
+    assert behaviour.drafting_seconds(name="local", digest="ff") == 0.0
 
 
 def test_a_variable_that_is_not_json_is_named() -> None:

@@ -11,15 +11,15 @@ import time
 from collections.abc import Mapping
 
 import structlog
-from prometheus_client import CollectorRegistry, ProcessCollector
 
 from specfleet_agent import http, needs
 from specfleet_agent.bank import Bank
 from specfleet_agent.delivering import Delivery
-from specfleet_agent.instruments import Instruments, Mirror, Reading
+from specfleet_agent.instruments import Instruments
 from specfleet_agent.link import Link
 from specfleet_agent.loops import Loops
 from specfleet_agent.memory import find_cgroup
+from specfleet_agent.mirror import Mirror, Reading
 from specfleet_agent.observing import Observer
 from specfleet_agent.outbox import Outbox
 from specfleet_agent.sending import Sender
@@ -32,6 +32,7 @@ from specfleet_agent.volume import Volume
 from specfleet_agent.witnessing import Witness
 from specfleet_common.files import write_file
 from specfleet_common.reaping import adopt_orphans, reap
+from specfleet_common.telemetry.metric import process_registry
 from specfleet_common.wire.access import access_by_files
 from specfleet_common.wire.client import AggregatorClient
 
@@ -53,9 +54,8 @@ async def run(settings: Settings, environment: Mapping[str, str]) -> int:
     settings.state_directory.mkdir(parents=True, exist_ok=True)
     settings.shm_directory.mkdir(parents=True, exist_ok=True)
 
-    registry, mirror = CollectorRegistry(), Mirror()
+    registry, mirror = process_registry(), Mirror()
     registry.register(mirror)
-    ProcessCollector(registry=registry)
     instruments = Instruments(registry)
     worker = Worker(settings.worker_id, settings.cohort, settings.train, settings.serve)
     volume = Volume(settings.state_directory, settings.shm_directory)
@@ -115,6 +115,7 @@ async def run(settings: Settings, environment: Mapping[str, str]) -> int:
                 seen=seen,
                 held=needs.held(worker, seen),
                 connected=link.connected,
+                lease_valid=seen.leased(time.monotonic()) is not None,
                 trainer_running=supervisor.trainer.running,
                 trainer_parked=supervisor.trainer.parked,
                 trainer_memory_bytes=supervisor.memory.trainer_bytes,
@@ -170,6 +171,7 @@ def trainer_process(settings: Settings, environment: Mapping[str, str]) -> Train
             f"{prefix}STATE_DIRECTORY": str(settings.state_directory),
             f"{prefix}SHM_DIRECTORY": str(settings.shm_directory),
             f"{prefix}MODEL": str(settings.model),
+            f"{prefix}COHORT": settings.cohort,
             f"{prefix}THREADS": str(settings.trainer_threads),
             f"{prefix}CORES": json.dumps(sorted(settings.trainer_cores)),
             # Else torch would ask for a user's name, and write where nothing may be written.

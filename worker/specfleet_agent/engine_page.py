@@ -54,6 +54,41 @@ class Drafter:
 
 
 @dataclass(frozen=True, slots=True)
+class BandCosts:
+    """Steps of one batch band that verified drafts for all requests, and drafted for all."""
+
+    band: Count
+    steps: Count = 0
+    requests: Count = 0
+    tokens: Count = 0
+    verify_seconds: Seconds = 0.0
+    draft_seconds: Seconds = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Sums over steps of many sizes, and of products of two, without the time of drafting."""
+
+    steps: Count
+    requests: Count
+    tokens: Count
+    seconds: Seconds
+    requests_requests: Count
+    requests_tokens: Count
+    tokens_tokens: Count
+    requests_seconds: Seconds
+    tokens_seconds: Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What speculation has cost since the engine started, whichever drafter it was."""
+
+    bands: tuple[BandCosts, ...]
+    moments: Moments
+
+
+@dataclass(frozen=True, slots=True)
 class Drafted:
     """A request that has ended, and all drafters that proposed for it; its name may come again."""
 
@@ -102,6 +137,12 @@ class EnginePage:
     reason: str
     requests: tuple[Drafted, ...] = ()
     """The newest that have ended; older engines name none."""
+    costs: Costs | None = None
+    """None of older engines."""
+    swap_apply_seconds: Seconds | None = None
+    """How long the newest swap took; None before the first, and of older engines."""
+    mismatches: Count = 0
+    """How often the live weights were not what was applied; older engines do not count it."""
 
     @property
     def runs_stock(self) -> bool:

@@ -37,6 +37,7 @@ def heartbeat(worker: Worker, seen: Situation, *, trainer_phase: str) -> Heartbe
         ),
         engine_problem=problem,
         serve=worker.serve.value,
+        speculation=seen.break_even.speculation,
     )
 
 

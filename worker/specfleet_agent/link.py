@@ -173,7 +173,12 @@ class Link:
             case PutStock(lineage, digest, file):
                 source = self._volume.shared / file
                 version = await self._aggregator.put_stock(lineage, source, digest=digest)
-                self._moved("put_stock", number=version.number, digest=short(version.digest))
+                self._moved(
+                    "put_stock",
+                    number=version.number,
+                    digest=short(version.digest),
+                    sent_bytes=version.size_bytes,
+                )
             case PushDelta():
                 await self._push(transfer)
             case Pull():
@@ -242,9 +247,11 @@ class Link:
             reason=reply.reason,
         )
 
-    def _moved(self, kind: str, **facts: object) -> None:
-        self._instruments.transfers.labels(kind=kind, result="ok").inc()
-        log.info(kind, **facts)
+    def _moved(
+        self, kind: str, *, sent_bytes: int = 0, received_bytes: int = 0, **facts: object
+    ) -> None:
+        self._instruments.count_transfer(kind, sent_bytes=sent_bytes, received_bytes=received_bytes)
+        log.info(kind, sent_bytes=sent_bytes, received_bytes=received_bytes, **facts)
         self.beat_soon.set()
 
     def _failed(self, transfer: Transfer, error: Unreachable | Refused) -> float:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 import structlog
 
+from specfleet_agent.break_even import BreakEven, Window, break_even
 from specfleet_agent.engine_page import EnginePage, NotAdapted, PageError, decode
 from specfleet_agent.situation import Reply, Situation, Written
 from specfleet_agent.volume import Volume
@@ -40,6 +41,8 @@ class Observer:
         self._looked_at = -math.inf
         """When the page with this beat was last looked for, and found."""
         self._written = Written(-math.inf, math.inf)
+        self._window = Window()
+        self._break_even = BreakEven()
 
     async def look(self) -> Situation:
         """Return the situation of this moment."""
@@ -57,7 +60,15 @@ class Observer:
             files=files,
             started_at=self._started_at,
             page_written=None if page is None else self._written,
+            break_even=BreakEven() if page is None else self._paying(page),
         )
+
+    def _paying(self, page: EnginePage) -> BreakEven:
+        """Return from which acceptance length on drafts pay, as of the newest minutes."""
+        window = self._window.plus(page, now=self._written.by)
+        if window != self._window:
+            self._window, self._break_even = window, break_even(window)
+        return self._break_even
 
     def _page(self) -> tuple[EnginePage | None, str]:
         """Return the engine's page, and why the engine is not adapted.

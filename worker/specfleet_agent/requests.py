@@ -12,6 +12,7 @@ from specfleet_agent.engine_page import EnginePage
 from specfleet_agent.frontend_page import Finished, FrontendPage
 from specfleet_agent.switchback import Running
 from specfleet_common.judge.records import Request
+from specfleet_common.lineage import MISMATCH
 
 WAIT_SECONDS = 3.0
 """Both pages are written several times a second; what the engine has not named by then, it never
@@ -76,7 +77,8 @@ def join(
 def _digests(finished: Finished, engine: EnginePage) -> tuple[str, ...] | None:
     """Return all drafters that proposed for a request; None while the engine does not name it.
 
-    Of several requests of one name, those that ended before this one began are others.
+    Of several requests of one name, those that ended before this one began are others. An engine
+    that does not hold what was put there names what it ought to hold, so another is among them.
     """
     named = [
         drafted
@@ -85,7 +87,10 @@ def _digests(finished: Finished, engine: EnginePage) -> tuple[str, ...] | None:
     ]
     if not named:
         return None
-    return tuple(sorted({engine.content(name) for drafted in named for name in drafted.digests}))
+    digests = {engine.content(name) for drafted in named for name in drafted.digests}
+    if engine.observed == MISMATCH:
+        digests.add(MISMATCH)
+    return tuple(sorted(digests))
 
 
 def _record(finished: Finished, digests: tuple[str, ...], running: Running) -> Request:

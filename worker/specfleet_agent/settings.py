@@ -30,8 +30,11 @@ class Settings(BaseSettings):
     worker_id: Name
     """Stays the same when the agent restarts: the pod's UID, or a random id of a local engine."""
     cohort: Name = "main"
+    """The cohort of the engine."""
     train: bool = True
+    """Whether to train and to send deltas."""
     serve: Serve = Serve.STABLE
+    """Which weights the engine gets."""
 
     state_directory: Path
     """The pod's own volume: versions, deltas, the trainer's state. Created if it is missing."""
@@ -41,6 +44,7 @@ class Settings(BaseSettings):
     """Directory of the target: config.json and safetensors."""
 
     http_host: str = "127.0.0.1"
+    """Where the health and metrics pages listen."""
     http_port: Annotated[int, Field(ge=0, le=65535)] = 0
     """0 takes any free port."""
     port_file: Path | None = None
@@ -49,6 +53,7 @@ class Settings(BaseSettings):
     trainer_command: tuple[str, ...] = ()
     """Empty runs `python -m specfleet_trainer` with the agent's own Python."""
     trainer_threads: PositiveInt = 1
+    """Threads the trainer computes with."""
     trainer_cores: frozenset[NonNegativeInt] = frozenset()
     """CPU cores the trainer runs on; empty, on any."""
     trainer_memory_bytes: PositiveInt | None = None

@@ -6,6 +6,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from specfleet_agent.break_even import BreakEven
 from specfleet_agent.engine_page import EnginePage
 from specfleet_common.exchange import Orders, TrainerReport, Walking
 from specfleet_common.wire.messages import HeartbeatReply, VersionRef
@@ -103,6 +104,7 @@ class Situation:
     started_at: float = 0.0
     """When this agent started, by the clock that replies are stamped with."""
     page_written: Written | None = None
+    break_even: BreakEven = field(default_factory=BreakEven)
 
     @property
     def answer(self) -> HeartbeatReply | None:

@@ -96,6 +96,7 @@ def _scheduled(output: Any) -> Scheduled:
         new=[_new_request(request) for request in output.scheduled_new_reqs],
         finished=tuple(output.finished_req_ids),
         request_ids=tuple(output.num_scheduled_tokens),
+        num_tokens=output.total_num_scheduled_tokens,
     )
 
 

@@ -21,14 +21,21 @@ class Settings:
     """Set a field with SPECFLEET_ENGINE_<FIELD>."""
 
     shm_directory: Path
+    """Shared memory between engine and sidecar."""
     fleet: str
+    """The name of the fleet: it decides which requests are held out, on all engines alike."""
     capture: bool = True
+    """Whether to record requests, 0 or 1; without, the plugin only counts and swaps."""
     follow_requests: int = 32
+    """Requests recorded at once."""
     max_tokens: int = 2048
+    """A request is recorded up to this length, and not at all when its prompt reaches it."""
     holdout_percent: int = 10
+    """Share of the conversations that are walked for judgement and never trained on."""
     key_tokens: int = 256
     """Prompts whose first so many tokens are the same are taken for one conversation."""
     ring_bytes: int = USUAL_BYTES
+    """Size of the ring in shared memory through which records go to the trainer."""
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings | None:

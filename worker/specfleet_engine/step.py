@@ -20,6 +20,8 @@ class Scheduled:
     finished: Sequence[str]
     request_ids: Sequence[str]
     """Requests with tokens in this step; empty when it only brings news."""
+    num_tokens: int
+    """Of all requests together, drafts and prompts included."""
 
 
 @dataclass(frozen=True, slots=True)

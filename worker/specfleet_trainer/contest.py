@@ -22,14 +22,14 @@ def may_walk(action: Action, *, walked_last: bool) -> bool:
     return action is Action.WAIT or (action is Action.TRAIN and not walked_last)
 
 
-def next_request(held_out: Iterable[Sequence], walked: Collection[str]) -> Sequence | None:
+def next_request(requests: Iterable[Sequence], walked: Collection[str]) -> Sequence | None:
     """Return the oldest request that was not walked: it is the next to give way to newer ones.
 
     None when there is none, and when there are walks enough.
     """
     if len(walked) >= MAX_WALKS:
         return None
-    return next((request for request in held_out if request.id not in walked), None)
+    return next((request for request in requests if request.id not in walked), None)
 
 
 def contenders(walking: Walking) -> tuple[str, ...]:
@@ -38,13 +38,16 @@ def contenders(walking: Walking) -> tuple[str, ...]:
     return tuple(dict.fromkeys(digests))
 
 
-def record(request: Sequence, walked: RequestWalk, walking: Walking) -> Walk:
-    """Return what is told of a request that the contenders have walked, in their order."""
+def record(request: Sequence, walked: RequestWalk, walking: Walking, *, domain: str) -> Walk:
+    """Return what is told of a request that the contenders have walked, in their order.
+
+    `domain` is empty for what is served now.
+    """
     steps: Mapping[str, int] = dict(zip(contenders(walking), walked.verify_steps, strict=True))
     return Walk(
         request=request.id,
         conversation=f"{request.key:016x}",
-        domain="",
+        domain=domain,
         tokens=walked.tokens,
         candidate_steps=steps[walking.candidate.digest],
         stable_steps=steps[walking.stable.digest],

@@ -23,6 +23,7 @@ from specfleet_trainer.batch import output_rows, training_rows
 from specfleet_trainer.buffer import Buffer, HeldOut
 from specfleet_trainer.checkpoint import CheckpointError, read_config, read_tables
 from specfleet_trainer.compute import compute_type, measure
+from specfleet_trainer.genesis import Genesis
 from specfleet_trainer.heads import Array, Config, blank_head, new_head
 from specfleet_trainer.lessons import next_batch
 from specfleet_trainer.progress import Progress
@@ -75,11 +76,13 @@ class Session:
         self._random = np.random.default_rng(settings.seed)
         self._buffer = Buffer(max_rows=settings.max_buffer_rows, max_uses=settings.max_uses)
         self._held_out = HeldOut(max_rows=settings.max_held_out_rows)
+        self._genesis = Genesis(max_rows=settings.max_genesis_rows)
         dtype = self._tables.embedding.dtype
         self._walker = Walker(
             settings.state_directory,
             settings.shm_directory,
             lineage_id=layout.lineage_id,
+            domain=settings.cohort,
             build=lambda: blank_head(layout.family, layout.layout, config, dtype),
             tables=self._tables,
             depths=layout.num_speculative_tokens,
@@ -97,6 +100,7 @@ class Session:
         if sequence.held_out:
             if sequence.complete and output_rows(sequence):
                 self._held_out.add(sequence)
+                self._genesis.add(sequence)
         elif training_rows(sequence, self._step.depths):
             self._buffer.add(sequence)
 
@@ -159,7 +163,8 @@ class Session:
 
     def walk(self, alive: Callable[[], None]) -> bool:
         """Walk the heads of a promotion over one held-out request, if there are both."""
-        return self._walker.walk(self._held_out.sequences, alive=alive)
+        newest = self._held_out.sequences
+        return self._walker.walk(newest, self._genesis.besides(newest), alive=alive)
 
     def score(self, orders: Orders, alive: Callable[[], None]) -> None:
         """Say how the local weights and the round's version do on what was held out."""

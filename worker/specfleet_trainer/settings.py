@@ -23,9 +23,11 @@ class Settings(BaseSettings):
     parent_pid: PositiveInt | None = None
     """The agent that started this process: it ends with it. Unset, whoever is the parent."""
     threads: PositiveInt = 1
+    """Threads to compute with."""
     cores: frozenset[NonNegativeInt] = frozenset()
     """CPU cores to run on, as a JSON list; empty, on any."""
     seed: int = 0
+    """Of the draws: which requests a step takes, which tokens it contrasts."""
 
     max_sequence_rows: PositiveInt = 4096
     """Longer requests are cut."""
@@ -35,6 +37,10 @@ class Settings(BaseSettings):
     """Rows held for training."""
     max_held_out_rows: PositiveInt = 8192
     """Rows held for scoring, never trained."""
+    max_genesis_rows: NonNegativeInt = 4096
+    """Rows held of the first held-out conversations, so that a candidate does not forget them."""
+    cohort: str = "main"
+    """Names what is served here: what the first conversations are judged as."""
     max_uses: PositiveInt = 16
     """A request is trained on at most this often; then the trainer waits for new ones."""
 

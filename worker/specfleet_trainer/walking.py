@@ -33,7 +33,10 @@ Stamp = tuple[int, int, int]
 
 
 class Walker:
-    """Walks the requests of one lineage; `build` makes a head without weights."""
+    """Walks the requests of one lineage; `build` makes a head without weights.
+
+    `domain` is what the first requests are called.
+    """
 
     def __init__(
         self,
@@ -41,6 +44,7 @@ class Walker:
         shared: Path,
         *,
         lineage_id: str,
+        domain: str,
         build: Callable[[], Head],
         tables: Tables,
         depths: int,
@@ -49,6 +53,7 @@ class Walker:
         self._state = state
         self._shared = shared
         self._lineage_id = lineage_id
+        self._domain = domain
         self._build = build
         self._tables = tables
         self._depths = depths
@@ -63,23 +68,31 @@ class Walker:
         self._is_saved = True
         self._saved_at = -SAVE_SECONDS
 
-    def walk(self, held_out: Sequence[Rows], *, alive: Callable[[], None]) -> bool:
-        """Walk one request if one waits, and say so; `alive` is called now and then meanwhile."""
+    def walk(
+        self, newest: Sequence[Rows], first: Sequence[Rows], *, alive: Callable[[], None]
+    ) -> bool:
+        """Walk one request if one waits, and say so; `alive` is called now and then meanwhile.
+
+        The first ones that were ever held out come before the newest: without them, what they were
+        kept for would be decided by then.
+        """
         self._follow()
-        has_walked = self._walk_next(held_out, alive)
+        has_walked = self._walk_next(first, self._domain, alive) or self._walk_next(
+            newest, "", alive
+        )
         if self._clock() >= self._saved_at + SAVE_SECONDS:
             self._save()
         return has_walked
 
-    def _walk_next(self, held_out: Sequence[Rows], alive: Callable[[], None]) -> bool:
+    def _walk_next(self, requests: Sequence[Rows], domain: str, alive: Callable[[], None]) -> bool:
         walking, heads = self._walking, self._contenders
         if walking is None or heads is None:
             return False
-        request = next_request(held_out, self._walks)
+        request = next_request(requests, self._walks)
         if request is None:
             return False
         walked = walk_request(heads.heads(), self._tables, request, self._depths, alive=alive)
-        self._walks[request.id] = record(request, walked, walking)
+        self._walks[request.id] = record(request, walked, walking, domain=domain)
         self._is_saved = False
         return True
 

@@ -1,4 +1,7 @@
-"""Which engines compare, and which run the candidate: chosen by lot, kept while they live."""
+"""Which engines compare, and which run the candidate: chosen by lot, kept while they live.
+
+One that has had no traffic for long has nothing to compare: it gives way to one that has some.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,16 @@ Engines = Mapping[str, str]
 """Live engines that serve what is stable: by worker, the digest that was observed."""
 
 ON_LIVE_ENGINES = (Phase.CANARY, Phase.ROLLING)
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Who has some. Little traffic comes now here, now there: whoever is neither is let be."""
+
+    busy: frozenset[str] = frozenset()
+    """Have just put out tokens."""
+    idle: frozenset[str] = frozenset()
+    """Have put out none for a long time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +52,23 @@ def draw(seed: str, workers: Collection[str], number: int) -> frozenset[str]:
 
 
 def chosen(
-    seed: str, number: int, *, kept: Collection[str], among: Collection[str]
+    seed: str,
+    number: int,
+    *,
+    kept: Collection[str],
+    among: Collection[str],
+    traffic: Traffic,
 ) -> frozenset[str]:
     """Return `number` workers: those of `kept` that are there, and as many others as are missing.
 
-    More are kept than needed only until they go.
+    Busy ones fill the places of missing and idle ones first. More are kept than needed only until
+    they go.
     """
-    there = frozenset(kept) & frozenset(among)
-    return there | draw(seed, frozenset(among) - there, max(0, number - len(there)))
+    there, others = frozenset(kept) & frozenset(among), frozenset(among) - frozenset(kept)
+    found = there - traffic.idle
+    for more in (others & traffic.busy, there & traffic.idle, others - traffic.busy):
+        found |= draw(seed, more, max(0, number - len(found)))
+    return found
 
 
 def next_roster(
@@ -56,6 +78,7 @@ def next_roster(
     *,
     running: Promotion | None,
     watched: Promotion | None,
+    traffic: Traffic,
     known: Collection[str] = (),
     may_choose: bool = True,
     now: float,
@@ -68,7 +91,9 @@ def next_roster(
     if watched is None or watched.id != roster.watched:
         roster = replace(roster, watched=watched.id if watched else "", watchers=frozenset())
     if watched is not None and may_choose:
-        watchers = chosen(watched.opened.seed, 1, kept=roster.watchers, among=engines)
+        watchers = chosen(
+            watched.opened.seed, 1, kept=roster.watchers, among=engines, traffic=traffic
+        )
         roster = replace(roster, watchers=watchers)
     if running is None or running.phase not in ON_LIVE_ENGINES:
         return Roster(watched=roster.watched, watchers=roster.watchers)
@@ -78,7 +103,11 @@ def next_roster(
     is_rolling = running.phase is Phase.ROLLING
     if is_rolling:
         roster = _seen(roster, engines, running.candidate.digest, now=now)
-    roster = _with_canaries(roster, engines, settings, running, may_choose=may_choose)
+    if may_choose:
+        roster = _with_canaries(roster, engines, settings, running, traffic)
+    else:
+        free = engines.keys() - roster.rolled
+        roster = replace(roster, canaries=roster.canaries & free)
     if is_rolling and may_choose:
         roster = _next_batch(roster, engines, settings, running.opened.seed, now=now)
     return roster
@@ -94,14 +123,14 @@ def _with_canaries(
     engines: Engines,
     settings: PromotionSettings,
     running: Promotion,
-    *,
-    may_choose: bool,
+    traffic: Traffic,
 ) -> Roster:
-    free = engines.keys() - roster.rolled
-    if not may_choose:
-        return replace(roster, canaries=roster.canaries & free)
     canaries = chosen(
-        running.opened.seed, settings.canary_engines, kept=roster.canaries, among=free
+        running.opened.seed,
+        settings.canary_engines,
+        kept=roster.canaries,
+        among=engines.keys() - roster.rolled,
+        traffic=traffic,
     )
     return replace(roster, canaries=canaries)
 

@@ -215,16 +215,10 @@ def _judged(
     verdict, phase = judgement.verdict, promotion.phase
     if judgement.breaches:
         sentence = f"Guard: {'; '.join(breach.sentence for breach in judgement.breaches)}."
-        return _end(promotion, "Rejected", sentence, now=now, rests_on=promotion.id)
+        return _reject(promotion, sentence, now=now, harmful=True)
     if verdict.outcome in (Outcome.HARMFUL, Outcome.NOT_BETTER):
-        return _end(
-            promotion,
-            "Rejected",
-            verdict.sentence,
-            now=now,
-            rests_on=promotion.id,
-            harmful=verdict.outcome is Outcome.HARMFUL,
-        )
+        is_harm = verdict.outcome is Outcome.HARMFUL
+        return _reject(promotion, verdict.sentence, now=now, harmful=is_harm)
     if verdict.outcome is Outcome.CONTRADICTORY_ARMS:
         return _end(promotion, "Inconclusive", verdict.sentence, now=now, rests_on=promotion.id)
     if phase is Phase.ROLLING:
@@ -275,6 +269,10 @@ def _advance(
         records=0,
     )
     return Decision(entry, rests_on)
+
+
+def _reject(promotion: Promotion, sentence: str, *, now: float, harmful: bool) -> Decision:
+    return _end(promotion, "Rejected", sentence, now=now, rests_on=promotion.id, harmful=harmful)
 
 
 def _end(

@@ -13,6 +13,7 @@ from specfleet_common.api.promotion import Decision, Phase, promotion_id
 from specfleet_common.judge.spending import promotion_alpha
 from specfleet_common.store.entries import PromotionOpened, Rules
 
+_IDLE_PAIRS = 10
 PREEMPTIONS = 0.1
 """Allowed rise of preemptions per request: a drafter has nothing to do with the cache's size."""
 SUPERSEDED_AFTER_SECONDS = 60.0
@@ -39,6 +40,16 @@ class PromotionPolicy:
         """Say whether a promotion that has passed its canary may go on."""
         needs_approval = self.settings.mode == Mode.MANUAL
         return not needs_approval or self.decisions.get(promotion) == Decision.APPROVE
+
+    @property
+    def pair_seconds(self) -> float:
+        """Return how long an engine takes to compare once."""
+        return 2 * self.settings.block_seconds
+
+    @property
+    def idle_seconds(self) -> float:
+        """Return after how long without a token an engine gives way to one that has traffic."""
+        return _IDLE_PAIRS * self.pair_seconds
 
     def seconds(self, phase: Phase) -> float:
         """Return after how long without a decision, or an engine's change, a phase is given up."""

@@ -8,8 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specfleet_aggregator.membership import Members, adaptable, live, renew, training, without
+from specfleet_aggregator.membership import (
+    Members,
+    adaptable,
+    busy,
+    idle,
+    live,
+    renew,
+    training,
+    without,
+)
 from specfleet_aggregator.tests.builders import TRAINING, beat
+from specfleet_common.wire.messages import DrafterCounters
 
 LEASE_SECONDS = 10.0
 
@@ -41,6 +51,19 @@ def test_a_worker_that_leaves_is_not_live() -> None:
     assert live(
         without(after(("a", 0.0), ("b", 0.0)), "a"), now=1.0, lease_seconds=LEASE_SECONDS
     ) == {"b"}
+
+
+def test_an_engine_is_busy_for_a_while_after_its_last_tokens() -> None:
+    members: Members = {}
+    for now, tokens in ((0.0, 5), (1.0, 9), (2.0, 9)):
+        counters = DrafterCounters("stock", 1, (1,), (0,), tokens, 0.5)
+        told = replace(beat("a"), drafters=(counters,))
+        members = renew(members, told, now=now, lease_seconds=LEASE_SECONDS)
+        members = renew(members, beat("idle"), now=now, lease_seconds=LEASE_SECONDS)
+
+    assert busy(members, since=1.0) == {"a"}
+    assert busy(members, since=1.1) == set()
+    assert idle(members, since=1.0) == {"idle"}
 
 
 @pytest.mark.parametrize(

@@ -124,9 +124,8 @@ async def test_a_version_that_live_guards_stop_is_taken_back(tmp_path: Path) -> 
         await decided(engines, tmp_path, "Rejected")
         await all_told(engines, is_on_no_trial)
 
-    ended = ledger(tmp_path)[-1]
-    assert isinstance(ended, PromotionEnded)
-    assert (ended.phase, ended.harmful) == ("Canary", False)
+    (ended,) = (entry for entry in ledger(tmp_path) if isinstance(entry, PromotionEnded))
+    assert (ended.phase, ended.harmful) == ("Canary", True)
     assert "time per output token rose by +100.00 %" in ended.sentence
     assert {engine.observed for engine in engines} == {STOCK_DIGEST}
 
@@ -154,7 +153,7 @@ async def test_a_breach_while_it_rolls_takes_all_engines_back(tmp_path: Path) ->
     assert len(rolled) == 1
     assert (newcomer.serve, newcomer.comparison) == (None, None)
     assert {engine.observed for engine in engines} == {STOCK_DIGEST}
-    assert kinds(ledger(tmp_path))[-2:] == ["Rolling", "Rejected"]
+    assert kinds(ledger(tmp_path))[3:5] == ["Rolling", "Rejected"]
 
 
 async def test_a_user_ends_a_promotion_in_its_canary(tmp_path: Path) -> None:
@@ -232,6 +231,22 @@ async def test_a_pinned_version_is_what_engines_serve(tmp_path: Path) -> None:
 
     assert reply.walk is None
     assert ledger(tmp_path) == []
+
+
+async def test_a_pin_on_a_version_that_is_missing_is_told_and_stable_stays(tmp_path: Path) -> None:
+    async with (
+        asyncio.timeout(_DEADLINE_SECONDS),
+        fleet_with_a_candidate(tmp_path, "a", pin=7) as (engine,),
+    ):
+        await until(engine, stable_is(0))
+        async for state in engine.client.watch_state():
+            if state.settings_error:
+                break
+
+    assert state.settings_error == (
+        "promotion.pin: is 7, expected a version that is in the store; engines serve what is"
+        " stable, version 0"
+    )
 
 
 async def test_a_candidate_without_evidence_is_given_up(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from specfleet_common.judge.canary import LiveComparison, judge_canary
 from specfleet_common.judge.deciding import Budget
 from specfleet_common.judge.guards import Breach, Guards, breaches
 from specfleet_common.judge.records import Records
-from specfleet_common.judge.replay import ReplayPolicy, judge_replay
+from specfleet_common.judge.replay import ReplayPolicy, judge_replay, judgeable_domains
 from specfleet_common.judge.switchback import Arm, Switchback
 from specfleet_common.judge.verdicts import Verdict, rounded
 from specfleet_common.store.entries import PromotionOpened, Rules
@@ -77,7 +77,11 @@ def live_comparison(opened: PromotionOpened, *, phase: str, stock_digest: str) -
 
 
 def _replayed(rules: Rules, records: Records) -> Verdict:
-    policy = ReplayPolicy(minimum_gain=rules.minimum_gain, margin=rules.margin)
+    policy = ReplayPolicy(
+        minimum_gain=rules.minimum_gain,
+        margin=rules.margin,
+        genesis_domains=judgeable_domains(records.walks),
+    )
     return judge_replay(records.walks, policy, _budget(rules))
 
 

@@ -22,7 +22,10 @@ LIVE = ConfidenceSequence(scale=30.0, minimum_clusters=30)
 CAUTIOUS = replace(LIVE, unseen_loss=0.15)
 """As if one more conversation had been seen, of a kind on which the candidate is 15 % worse."""
 GENESIS = ConfidenceSequence(scale=30.0, minimum_clusters=20)
-"""The set is chosen for its variety and does not depend on traffic, so fewer texts will do."""
+"""What was served first does not change any more, so fewer conversations will do."""
+GENESIS_MARGIN = 0.05
+"""What a candidate may lose there against stock. A set that does not grow cannot exclude a loss
+that is much smaller, and would hold up every promotion."""
 
 CONVERSATION_TOKENS = 4096
 """A conversation of more tokens than this weighs no more than one of so many."""
@@ -35,8 +38,9 @@ class ReplayPolicy:
     minimum_gain: float
     """Over stable, on live traffic. Some gain must also remain with CAUTIOUS bounds."""
     margin: float
-    """What it may lose against stock, on live traffic and in each domain of the genesis set."""
+    """What it may lose against stock, on live traffic."""
     genesis_domains: tuple[str, ...] = ()
+    """Of the genesis set, those in which nothing may be forgotten."""
 
 
 def judge_replay(walks: Iterable[Walk], policy: ReplayPolicy, budget: Budget) -> Verdict:
@@ -75,7 +79,7 @@ def judge_replay(walks: Iterable[Walk], policy: ReplayPolicy, budget: Budget) ->
     )
     over_stock = requirement("stock", _stock, "", -policy.margin, 0.0)
     genesis = [
-        requirement(f"stock in genesis {domain}", _stock, domain, -policy.margin, -policy.margin)
+        requirement(f"stock in genesis {domain}", _stock, domain, -GENESIS_MARGIN, -GENESIS_MARGIN)
         for domain in policy.genesis_domains
     ]
     effects = [over_stable.effect(budget), over_stock.effect(budget)]
@@ -85,6 +89,19 @@ def judge_replay(walks: Iterable[Walk], policy: ReplayPolicy, budget: Budget) ->
         [over_stable, cautious, over_stock, *genesis],
         budget,
         consistent=[effects] if is_better else [],
+    )
+
+
+def judgeable_domains(walks: Iterable[Walk]) -> tuple[str, ...]:
+    """Return the domains of the genesis set that have been walked enough to conclude anything."""
+    by_domain: dict[str, list[Walk]] = defaultdict(list)
+    for walk in union(walks):
+        if walk.domain:
+            by_domain[walk.domain].append(walk)
+    return tuple(
+        domain
+        for domain, mine in sorted(by_domain.items())
+        if GENESIS.enough(add_up(walk_clusters(mine, _stock)))
     )
 
 

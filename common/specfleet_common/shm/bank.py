@@ -30,6 +30,8 @@ class BankEntry:
     digest: str
     label: str
     data: bytes
+    anew: bool = False
+    """Write the weights into the engine even if it runs them already."""
 
 
 class BankWriter:
@@ -56,11 +58,13 @@ class BankWriter:
         """The largest weights this bank can hold."""
         return self._slots.slot_bytes
 
-    def publish(self, blocks: Iterable[ReadableBuffer], digest: str, label: str) -> int:
+    def publish(
+        self, blocks: Iterable[ReadableBuffer], digest: str, label: str, *, anew: bool = False
+    ) -> int:
         """Seal weights that come in blocks, then make them the newest; return their number."""
         if label not in LABELS:
             raise ValueError(f"{self._file.path}: label is {label!r}, expected one of {LABELS}")
-        return self._slots.publish(json.dumps([digest, label]).encode(), blocks)
+        return self._slots.publish(json.dumps([digest, label, anew]).encode(), blocks)
 
 
 class BankReader:
@@ -99,5 +103,5 @@ class BankReader:
         slot = self._slots.read()
         if slot is None:
             return None
-        digest, label = json.loads(slot.note)
-        return BankEntry(slot.sequence, digest, label, slot.data)
+        digest, label, *anew = json.loads(slot.note)
+        return BankEntry(slot.sequence, digest, label, slot.data, anew=anew == [True])

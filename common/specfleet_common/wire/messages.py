@@ -48,11 +48,29 @@ class TrainerStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Speculation:
+    """What drafts have brought an engine in its last minutes, and what they would have to bring.
+
+    Both are tokens per verify step: below break-even, the engine would be faster without drafts.
+    """
+
+    acceptance_length: float
+    break_even_length: float
+    verify_steps: int
+
+    @property
+    def gain(self) -> float:
+        """Return by how much faster drafts make the engine, as a fraction; below 0 it is slower."""
+        return self.acceptance_length / self.break_even_length - 1
+
+
+@dataclass(frozen=True, slots=True)
 class Heartbeat:
     """A worker's complete state; it renews the lease.
 
     `engine_problem` says why its engine serves without being adapted, nothing while it is adapted;
-    `lineage` is None while it cannot be adapted at all. `serve` is empty from older workers.
+    `lineage` is None while it cannot be adapted at all. `serve` is empty from older workers, and
+    `speculation` is None while the engine has done too little.
     """
 
     worker_id: str
@@ -67,6 +85,7 @@ class Heartbeat:
     drafters: tuple[DrafterCounters, ...]
     engine_problem: str = ""
     serve: str = ""
+    speculation: Speculation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +219,7 @@ class WorkerState:
     """One worker as the aggregator knows it.
 
     `refusal` is empty while no delta was refused, `engine_problem` while its engine is adapted.
+    `speculation` is None while the engine has done too little.
     """
 
     worker_id: str
@@ -215,6 +235,7 @@ class WorkerState:
     refused_deltas: int
     refusal: str
     engine_problem: str = ""
+    speculation: Speculation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,7 +195,7 @@ def test_corrupt_stock_is_not_handed_in_and_the_log_says_why(
         )
         eventually(lambda: agent.metric("specfleet_agent_connected") == 1.0, what="heartbeats")
 
-        assert agent.metric('specfleet_agent_transfers_total{kind="put_stock",result="ok"}') is None
+        assert agent.metric('specfleet_agent_transfers_total{kind="put_stock",result="ok"}') == 0.0
         assert not list(aggregator.store.rglob("*.safetensors"))
 
 

@@ -14,6 +14,7 @@ from specfleet_agent.requests import WAIT_SECONDS, Joined, Joining, join
 from specfleet_agent.tests.builders import STOCK_DIGEST, digest, page
 from specfleet_agent.tests.promoting import finished_content, in_force
 from specfleet_common.judge.records import Request, union
+from specfleet_common.lineage import MISMATCH
 
 RUNNING = in_force(began=100.0)
 SINCE = Joining(RUNNING, since=105.0)
@@ -123,6 +124,15 @@ def test_a_request_that_the_engine_does_not_name(
     expected = [] if digests is None else [digests]
     assert [one.digests for one in joined.requests] == expected
     assert joined.num_unknown == unknown
+
+
+def test_what_an_engine_served_that_holds_other_weights_belongs_to_no_arm() -> None:
+    told = frontend(finished_content("a", started=112.0))
+    named = {"request": "a", "ended": 113.0, "digests": [digest(3)]}
+
+    _, joined = join(SINCE, RUNNING, told, page(observed=MISMATCH, requests=(named,)), now=113.2)
+
+    assert [one.digests for one in joined.requests] == [tuple(sorted((digest(3), MISMATCH)))]
 
 
 def test_an_earlier_request_of_the_same_name_is_another() -> None:

@@ -30,7 +30,7 @@ def capture(sink: Sink, *, follow_requests: int = 4, max_tokens: int = 100) -> C
 
 def scheduled(*new: str, finished: tuple[str, ...] = (), most: int = 50) -> Scheduled:
     requests = [NewRequest(name, [1, 2, 3], 0, most, 0, frozenset(), name) for name in new]
-    return Scheduled(new=requests, finished=finished, request_ids=new)
+    return Scheduled(new=requests, finished=finished, request_ids=new, num_tokens=len(new))
 
 
 def verified(*requests: tuple[str, list[int], int, int], position: int = 0) -> Verified:

@@ -16,7 +16,7 @@ from specfleet_engine.session import Session
 from specfleet_engine.step import Scheduled, Verified
 from specfleet_engine.tests.test_live import live
 
-NOTHING = Scheduled(new=(), finished=(), request_ids=())
+NOTHING = Scheduled(new=(), finished=(), request_ids=(), num_tokens=0)
 
 
 class Engine:
@@ -43,7 +43,7 @@ class Engine:
         """Do a step of half a second, in which each request gets two of three drafted tokens."""
         ids = list(request_ids)
         begun = [NewRequest(name, [1], 0, 9, 0, frozenset(), name) for name in ids if new]
-        self.session.step_begins(Scheduled(begun, finished, ids))
+        self.session.step_begins(Scheduled(begun, finished, ids, len(ids) if new else 4 * len(ids)))
         rows = np.arange(len(ids), dtype=np.int64)
         self.session.verified(
             Verified(
@@ -123,6 +123,17 @@ def test_going_back_before_the_swap_leaves_what_was_live(engine: Engine) -> None
     assert (page["observed"], page["swaps"]) == ("stock", 0)
 
 
+def test_what_is_live_is_written_again_only_on_request(engine: Engine) -> None:
+    bank, stock = engine.bank(), engine.drafter
+    bank.publish([stock.stock], stock.stock_digest, "stock")
+    engine.until(lambda page: page["bank_sequence"] == 1)
+
+    bank.publish([stock.stock], stock.stock_digest, "stock", anew=True)
+
+    page = engine.until(lambda page: page["bank_sequence"] == 2)
+    assert (page["observed"], page["swaps"]) == ("stock", 1)
+
+
 def test_weights_that_do_not_fit_are_refused_and_counted(engine: Engine) -> None:
     from safetensors.torch import load, save
 
@@ -170,7 +181,7 @@ def test_a_request_that_outlived_a_swap_is_told_of_with_both_drafters(engine: En
     engine.until(lambda page: page["swaps"] == 1)
 
     engine.step("late")
-    engine.session.step_begins(Scheduled((), ("late",), ()))
+    engine.session.step_begins(Scheduled((), ("late",), (), 0))
     engine.session.step_ends()
 
     page = engine.until(lambda page: len(page["requests"]) == 2)

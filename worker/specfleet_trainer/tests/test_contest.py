@@ -72,7 +72,7 @@ def test_there_is_an_end_to_the_walks_of_a_promotion(known: int, goes_on: bool) 
 
 
 def test_a_walk_is_told_with_the_steps_of_every_head() -> None:
-    told = record(REQUEST, walked(4, 5, 6), WALKING)
+    told = record(REQUEST, walked(4, 5, 6), WALKING, domain="")
 
     assert told == Walk(
         request="0000000000000abc-5",
@@ -111,7 +111,7 @@ def test_a_walk_is_told_with_the_steps_of_every_head() -> None:
 def test_equal_heads_walk_once(
     walking: Walking, digests: tuple[str, ...], steps: tuple[int, int, int]
 ) -> None:
-    told = record(REQUEST, walked(*range(1, len(digests) + 1)), walking)
+    told = record(REQUEST, walked(*range(1, len(digests) + 1)), walking, domain="")
 
     assert contenders(walking) == digests
     assert (told.candidate_steps, told.stable_steps, told.stock_steps) == steps

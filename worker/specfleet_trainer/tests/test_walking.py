@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,15 +36,22 @@ class Machine:
             self.state,
             self.shared,
             lineage_id=engine.LINEAGE,
+            domain="main",
             build=self._build,
             tables=self.tables,
             depths=DEPTHS,
             clock=lambda: self.now,
         )
 
-    def walk(self, held_out: list[Sequence], *, seconds: float = SAVE_SECONDS) -> bool:
+    def walk(
+        self,
+        newest: list[Sequence],
+        first: Iterable[Sequence] = (),
+        *,
+        seconds: float = SAVE_SECONDS,
+    ) -> bool:
         self.now += seconds
-        return self.walker.walk(held_out, alive=lambda: None)
+        return self.walker.walk(newest, list(first), alive=lambda: None)
 
     def walk_all(self, held_out: list[Sequence]) -> None:
         while self.walk(held_out):
@@ -116,6 +123,17 @@ def test_requests_that_come_later_are_walked_too(machine: Machine) -> None:
     machine.walk_all(requests(1, 2))
 
     assert [walk.request for walk in machine.report().walks] == [item.id for item in requests(1, 2)]
+
+
+def test_what_was_served_first_is_walked_first_and_told_apart(machine: Machine) -> None:
+    engine.give_walking(machine.state, machine.shared)
+
+    while machine.walk(requests(2, 3), requests(1)):
+        pass
+
+    told = [(walk.request, walk.domain) for walk in machine.report().walks]
+    first, second, third = (item.id for item in requests(1, 2, 3))
+    assert told == [(first, "main"), (second, ""), (third, "")]
 
 
 def test_without_a_promotion_nothing_is_walked_or_written(machine: Machine) -> None:
@@ -293,6 +311,6 @@ def test_a_long_walk_gives_signs_of_life(machine: Machine) -> None:
     engine.give_walking(machine.state, machine.shared)
     signs: list[None] = []
 
-    machine.walker.walk(requests(1), alive=lambda: signs.append(None))
+    machine.walker.walk(requests(1), [], alive=lambda: signs.append(None))
 
     assert len(signs) >= 3

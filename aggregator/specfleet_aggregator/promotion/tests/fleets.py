@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from specfleet_aggregator.promotion.assigning import (
     Engines,
     Roster,
+    Traffic,
     next_roster,
 )
 from specfleet_aggregator.promotion.history import Promotion
@@ -27,6 +28,10 @@ class Fleet:
     running: Promotion | None = field(default_factory=lambda: in_phase("Canary"))
     observed: dict[str, str] = field(default_factory=dict)
     roster: Roster = field(default_factory=Roster)
+    idle: set[str] = field(default_factory=set)
+    """Engines without traffic."""
+    quiet: set[str] = field(default_factory=set)
+    """Engines whose last request was a while ago."""
     now: float = 100.0
 
     @property
@@ -43,6 +48,9 @@ class Fleet:
             self.settings,
             running=self.running,
             watched=None,
+            traffic=Traffic(
+                busy=frozenset(self.observed) - self.idle - self.quiet, idle=frozenset(self.idle)
+            ),
             known=known,
             may_choose=may_choose,
             now=self.now,

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from specfleet_aggregator.promotion.assigning import (
     Roster,
+    Traffic,
     chosen,
     is_rolled_out,
 )
@@ -137,17 +138,50 @@ def test_nobody_new_changes_until_all_who_outlived_a_restart_had_time_to_report(
     assert early == found.serving() == {"b"}
 
 
-@given(
-    st.sets(st.text("abcdef", min_size=1, max_size=3), max_size=8),
-    st.sets(st.text("abcdef", min_size=1, max_size=3), max_size=8),
-    st.integers(0, 4),
-)
-def test_choosing_again_changes_nothing(kept: set[str], among: set[str], number: int) -> None:
-    first = chosen("seed", number, kept=kept, among=among)
+workers = st.sets(st.text("abcdef", min_size=1, max_size=3), max_size=8)
 
-    assert chosen("seed", number, kept=first, among=among) == first
+
+@given(workers, workers, workers, workers, st.integers(0, 4))
+def test_choosing_again_changes_nothing(
+    kept: set[str], among: set[str], busy: set[str], idle: set[str], number: int
+) -> None:
+    traffic = Traffic(frozenset(busy - idle), frozenset(idle))
+
+    first = chosen("seed", number, kept=kept, among=among, traffic=traffic)
+
+    assert chosen("seed", number, kept=first, among=among, traffic=traffic) == first
     assert first <= among
     assert len(first) >= min(number, len(among))
+    assert first >= (kept & among) - idle
+    assert len(first - idle) >= min(number, len(among & traffic.busy))
+
+
+def test_a_canary_without_traffic_gives_way_to_an_engine_that_has_some() -> None:
+    found = fleet("a", "b", "c")
+    found.idle = {"a", "b", "c"}
+    found.assign()
+    quiet = found.comparing()
+    found.idle = quiet
+    found.assign()
+    busy = found.comparing()
+    found.idle = {"a", "b", "c"}
+
+    found.assign()
+
+    assert len(quiet) == len(busy) == 1
+    assert busy != quiet
+    assert found.comparing() == busy
+
+
+def test_a_canary_stays_through_a_pause_of_its_traffic() -> None:
+    found = fleet("a", "b", "c")
+    found.assign()
+    before = found.comparing()
+    found.quiet = set(before)
+
+    found.assign()
+
+    assert found.comparing() == before
 
 
 steps = st.lists(

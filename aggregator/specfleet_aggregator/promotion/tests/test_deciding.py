@@ -82,6 +82,16 @@ def test_evidence_leads_to(phase: str, outcome: Outcome, breached: str, expected
     assert kinds([entry] if entry else []) == ([expected] if expected else [])
 
 
+def test_a_guard_that_does_not_hold_is_harm() -> None:
+    found = world("Canary")
+    found.judged(Outcome.PASSED, breached="tpot")
+
+    entry = found.decide()
+
+    assert isinstance(entry, PromotionEnded)
+    assert entry.harmful
+
+
 def test_a_candidate_that_runs_everywhere_is_stable() -> None:
     found = promoted()
 

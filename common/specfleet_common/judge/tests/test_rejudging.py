@@ -29,6 +29,20 @@ from specfleet_common.judge.verdicts import Outcome
     [
         pytest.param(Records(tuple(walks(60, gain=0.05))), REPLAY, Outcome.PASSED, 0, id="better"),
         pytest.param(Records(tuple(walks(60, gain=-0.05))), REPLAY, Outcome.HARMFUL, 0, id="worse"),
+        pytest.param(
+            Records((*walks(60, gain=0.05), *walks(40, domain="main", gain=0.0))),
+            REPLAY,
+            Outcome.PASSED,
+            0,
+            id="better-and-remembers",
+        ),
+        pytest.param(
+            Records((*walks(60, gain=0.05), *walks(40, domain="main", gain=-0.2))),
+            REPLAY,
+            Outcome.HARMFUL,
+            0,
+            id="better-but-has-forgotten",
+        ),
         pytest.param(Records(), "Canary", Outcome.NO_DATA, 0, id="nothing"),
         pytest.param(
             Records(blocks=tuple(blocks(40, effect=0.08))), "Canary", Outcome.PASSED, 0, id="faster"

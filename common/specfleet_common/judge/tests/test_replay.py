@@ -5,7 +5,12 @@ import pytest
 
 from specfleet_common.judge.deciding import Budget
 from specfleet_common.judge.records import Walk
-from specfleet_common.judge.replay import CONVERSATION_TOKENS, ReplayPolicy, judge_replay
+from specfleet_common.judge.replay import (
+    CONVERSATION_TOKENS,
+    ReplayPolicy,
+    judge_replay,
+    judgeable_domains,
+)
 from specfleet_common.judge.tests.building import walks
 from specfleet_common.judge.verdicts import Outcome, Verdict, canonical
 
@@ -77,13 +82,19 @@ def test_a_candidate_that_forgets_a_domain_of_the_genesis_set_is_harmful() -> No
     records = [
         *walks(300, gain=0.05),
         *walks(60, domain="py", gain=0.0),
-        *walks(60, domain="ja", gain=-0.08),
+        *walks(60, domain="ja", gain=-0.2),
     ]
 
     verdict = judged(records, policy)
 
     assert verdict.outcome is Outcome.HARMFUL
     assert "candidate over stock in genesis ja" in verdict.sentence
+
+
+def test_a_domain_counts_once_it_has_been_walked_enough() -> None:
+    records = [*walks(300, gain=0.05), *walks(19, domain="ja"), *walks(20, domain="py")]
+
+    assert judgeable_domains(records) == ("py",)
 
 
 def test_a_domain_of_the_genesis_set_that_was_not_walked_is_missing_data() -> None:

@@ -17,8 +17,10 @@ from specfleet_common.wire.codec.references import (
 )
 from specfleet_common.wire.codec.reports import (
     decode_drafters,
+    decode_speculation,
     decode_trainer,
     encode_counters,
+    encode_speculation,
     encode_trainer,
 )
 from specfleet_common.wire.messages import FleetState, WorkerState
@@ -91,6 +93,7 @@ def _encode_worker(worker: WorkerState) -> pb.WorkerState:
         refused_deltas=worker.refused_deltas,
         refusal=worker.refusal,
         engine_problem=worker.engine_problem,
+        speculation=encode_speculation(worker.speculation) if worker.speculation else None,
     )
 
 
@@ -109,4 +112,7 @@ def _decode_worker(message: pb.WorkerState) -> WorkerState:
         refused_deltas=message.refused_deltas,
         refusal=message.refusal,
         engine_problem=checked_problem(message.engine_problem, "engine_problem"),
+        speculation=(
+            decode_speculation(message.speculation) if message.HasField("speculation") else None
+        ),
     )

@@ -28,8 +28,10 @@ from specfleet_common.wire.codec.references import (
 )
 from specfleet_common.wire.codec.reports import (
     decode_drafters,
+    decode_speculation,
     decode_trainer,
     encode_counters,
+    encode_speculation,
     encode_trainer,
 )
 from specfleet_common.wire.messages import Heartbeat, HeartbeatReply, TrainingOrders
@@ -52,6 +54,7 @@ def encode_heartbeat(beat: Heartbeat) -> pb.HeartbeatRequest:
         drafters=[encode_counters(counters) for counters in beat.drafters],
         engine_problem=beat.engine_problem,
         serve=beat.serve,
+        speculation=encode_speculation(beat.speculation) if beat.speculation else None,
     )
 
 
@@ -73,6 +76,9 @@ def decode_heartbeat(message: pb.HeartbeatRequest) -> Heartbeat:
         drafters=decode_drafters(message.drafters),
         engine_problem=problem,
         serve=checked_serve(message.serve, "serve"),
+        speculation=(
+            decode_speculation(message.speculation) if message.HasField("speculation") else None
+        ),
     )
 
 

@@ -1,12 +1,15 @@
-"""What a worker's trainer and its drafters report, in heartbeats and in the fleet's state."""
+"""What a worker's trainer and its drafters report, and whether these pay.
+
+It is part of heartbeats, and of the fleet's state.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from specfleet_common.lineage import EARLIER
-from specfleet_common.wire.codec.checking import WireError, checked_observed, not_negative
-from specfleet_common.wire.messages import DrafterCounters, TrainerStatus
+from specfleet_common.wire.codec.checking import WireError, checked_observed, not_negative, positive
+from specfleet_common.wire.messages import DrafterCounters, Speculation, TrainerStatus
 from specfleet_common.wire.v1 import specfleet_pb2 as pb
 
 PHASES = frozenset({"waiting", "training", "delivered", "restarting", "parked", "off"})
@@ -55,6 +58,24 @@ def encode_counters(counters: DrafterCounters) -> pb.DrafterCounters:
 def decode_drafters(messages: Sequence[pb.DrafterCounters]) -> tuple[DrafterCounters, ...]:
     """Return what was counted per drafter."""
     return tuple(_decode_counters(message) for message in messages)
+
+
+def encode_speculation(speculation: Speculation) -> pb.Speculation:
+    """Return the message that says whether speculation pays."""
+    return pb.Speculation(
+        acceptance_length=speculation.acceptance_length,
+        break_even_length=speculation.break_even_length,
+        verify_steps=speculation.verify_steps,
+    )
+
+
+def decode_speculation(message: pb.Speculation) -> Speculation:
+    """Return whether speculation pays."""
+    return Speculation(
+        acceptance_length=not_negative(message.acceptance_length, "speculation.acceptance_length"),
+        break_even_length=positive(message.break_even_length, "speculation.break_even_length"),
+        verify_steps=message.verify_steps,
+    )
 
 
 def _decode_counters(message: pb.DrafterCounters) -> DrafterCounters:

@@ -20,6 +20,7 @@ from specfleet_common.wire.messages import (
     Heartbeat,
     HeartbeatReply,
     Outcome,
+    Speculation,
     TrainerStatus,
     TrainingOrders,
     VersionRef,
@@ -63,6 +64,7 @@ counters = st.builds(
 )
 drafters = st.lists(counters, max_size=2).map(tuple)
 maybe_versions = st.none() | versions
+speculations = st.none() | st.builds(Speculation, amounts, positive, counts)
 problems = st.just("") | st.text(max_size=codec.MAX_PROBLEM_LETTERS)
 heartbeats = st.builds(
     Heartbeat,
@@ -78,6 +80,7 @@ heartbeats = st.builds(
     drafters=drafters,
     engine_problem=problems,
     serve=st.sampled_from(["", "Stock", "Stable", "Local"]),
+    speculation=speculations,
 )
 codecs = st.sampled_from(Codec)
 orders = st.builds(
@@ -129,6 +132,7 @@ workers = st.builds(
     refused_deltas=counts,
     refusal=st.text(max_size=9),
     engine_problem=problems,
+    speculation=speculations,
 )
 fleets = st.builds(
     FleetState,

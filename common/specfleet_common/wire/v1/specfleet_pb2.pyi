@@ -185,7 +185,7 @@ class HeartbeatReply(_message.Message):
     def __init__(self, protocol: _Optional[int] = ..., stock_wanted: bool = ..., round: _Optional[int] = ..., base: _Optional[_Union[VersionRef, _Mapping]] = ..., stable: _Optional[_Union[VersionRef, _Mapping]] = ..., orders: _Optional[_Union[TrainingOrders, _Mapping]] = ..., delta_counted: bool = ..., lease_seconds: _Optional[float] = ..., heartbeat_seconds: _Optional[float] = ..., counted_version: _Optional[int] = ..., serve: _Optional[_Union[VersionRef, _Mapping]] = ..., comparison: _Optional[_Union[Comparison, _Mapping]] = ..., walk: _Optional[_Union[WalkOrders, _Mapping]] = ...) -> None: ...
 
 class HeartbeatRequest(_message.Message):
-    __slots__ = ["cohort", "drafters", "engine_problem", "held", "lineage", "observed_digest", "protocol", "serve", "stock_digest", "swaps", "trainer", "trains", "worker_id"]
+    __slots__ = ["cohort", "drafters", "engine_problem", "held", "lineage", "observed_digest", "protocol", "serve", "speculation", "stock_digest", "swaps", "trainer", "trains", "worker_id"]
     COHORT_FIELD_NUMBER: _ClassVar[int]
     DRAFTERS_FIELD_NUMBER: _ClassVar[int]
     ENGINE_PROBLEM_FIELD_NUMBER: _ClassVar[int]
@@ -194,6 +194,7 @@ class HeartbeatRequest(_message.Message):
     OBSERVED_DIGEST_FIELD_NUMBER: _ClassVar[int]
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     SERVE_FIELD_NUMBER: _ClassVar[int]
+    SPECULATION_FIELD_NUMBER: _ClassVar[int]
     STOCK_DIGEST_FIELD_NUMBER: _ClassVar[int]
     SWAPS_FIELD_NUMBER: _ClassVar[int]
     TRAINER_FIELD_NUMBER: _ClassVar[int]
@@ -207,12 +208,13 @@ class HeartbeatRequest(_message.Message):
     observed_digest: str
     protocol: int
     serve: str
+    speculation: Speculation
     stock_digest: str
     swaps: int
     trainer: TrainerStatus
     trains: bool
     worker_id: str
-    def __init__(self, protocol: _Optional[int] = ..., worker_id: _Optional[str] = ..., cohort: _Optional[str] = ..., trains: bool = ..., lineage: _Optional[_Union[Lineage, _Mapping]] = ..., stock_digest: _Optional[str] = ..., held: _Optional[_Union[VersionRef, _Mapping]] = ..., observed_digest: _Optional[str] = ..., swaps: _Optional[int] = ..., trainer: _Optional[_Union[TrainerStatus, _Mapping]] = ..., drafters: _Optional[_Iterable[_Union[DrafterCounters, _Mapping]]] = ..., engine_problem: _Optional[str] = ..., serve: _Optional[str] = ...) -> None: ...
+    def __init__(self, protocol: _Optional[int] = ..., worker_id: _Optional[str] = ..., cohort: _Optional[str] = ..., trains: bool = ..., lineage: _Optional[_Union[Lineage, _Mapping]] = ..., stock_digest: _Optional[str] = ..., held: _Optional[_Union[VersionRef, _Mapping]] = ..., observed_digest: _Optional[str] = ..., swaps: _Optional[int] = ..., trainer: _Optional[_Union[TrainerStatus, _Mapping]] = ..., drafters: _Optional[_Iterable[_Union[DrafterCounters, _Mapping]]] = ..., engine_problem: _Optional[str] = ..., serve: _Optional[str] = ..., speculation: _Optional[_Union[Speculation, _Mapping]] = ...) -> None: ...
 
 class Lineage(_message.Message):
     __slots__ = ["dtype", "family", "layout", "shapes_digest", "target_digest"]
@@ -336,6 +338,16 @@ class RequestRecord(_message.Message):
     ttft_seconds: float
     def __init__(self, request: _Optional[str] = ..., engine: _Optional[str] = ..., started: _Optional[float] = ..., digests: _Optional[_Iterable[str]] = ..., failed: bool = ..., ttft_seconds: _Optional[float] = ..., tpot_seconds: _Optional[float] = ..., preemptions: _Optional[int] = ...) -> None: ...
 
+class Speculation(_message.Message):
+    __slots__ = ["acceptance_length", "break_even_length", "verify_steps"]
+    ACCEPTANCE_LENGTH_FIELD_NUMBER: _ClassVar[int]
+    BREAK_EVEN_LENGTH_FIELD_NUMBER: _ClassVar[int]
+    VERIFY_STEPS_FIELD_NUMBER: _ClassVar[int]
+    acceptance_length: float
+    break_even_length: float
+    verify_steps: int
+    def __init__(self, acceptance_length: _Optional[float] = ..., break_even_length: _Optional[float] = ..., verify_steps: _Optional[int] = ...) -> None: ...
+
 class StockChunk(_message.Message):
     __slots__ = ["data", "header"]
     DATA_FIELD_NUMBER: _ClassVar[int]
@@ -449,7 +461,7 @@ class WatchStateRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class WorkerState(_message.Message):
-    __slots__ = ["cohort", "delta_counted", "drafters", "engine_problem", "held", "live", "observed_digest", "refusal", "refused_deltas", "swaps", "trainer", "trains", "worker_id"]
+    __slots__ = ["cohort", "delta_counted", "drafters", "engine_problem", "held", "live", "observed_digest", "refusal", "refused_deltas", "speculation", "swaps", "trainer", "trains", "worker_id"]
     COHORT_FIELD_NUMBER: _ClassVar[int]
     DELTA_COUNTED_FIELD_NUMBER: _ClassVar[int]
     DRAFTERS_FIELD_NUMBER: _ClassVar[int]
@@ -459,6 +471,7 @@ class WorkerState(_message.Message):
     OBSERVED_DIGEST_FIELD_NUMBER: _ClassVar[int]
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
     REFUSED_DELTAS_FIELD_NUMBER: _ClassVar[int]
+    SPECULATION_FIELD_NUMBER: _ClassVar[int]
     SWAPS_FIELD_NUMBER: _ClassVar[int]
     TRAINER_FIELD_NUMBER: _ClassVar[int]
     TRAINS_FIELD_NUMBER: _ClassVar[int]
@@ -472,8 +485,9 @@ class WorkerState(_message.Message):
     observed_digest: str
     refusal: str
     refused_deltas: int
+    speculation: Speculation
     swaps: int
     trainer: TrainerStatus
     trains: bool
     worker_id: str
-    def __init__(self, worker_id: _Optional[str] = ..., cohort: _Optional[str] = ..., live: bool = ..., trains: bool = ..., observed_digest: _Optional[str] = ..., swaps: _Optional[int] = ..., delta_counted: bool = ..., held: _Optional[_Union[VersionRef, _Mapping]] = ..., trainer: _Optional[_Union[TrainerStatus, _Mapping]] = ..., drafters: _Optional[_Iterable[_Union[DrafterCounters, _Mapping]]] = ..., refused_deltas: _Optional[int] = ..., refusal: _Optional[str] = ..., engine_problem: _Optional[str] = ...) -> None: ...
+    def __init__(self, worker_id: _Optional[str] = ..., cohort: _Optional[str] = ..., live: bool = ..., trains: bool = ..., observed_digest: _Optional[str] = ..., swaps: _Optional[int] = ..., delta_counted: bool = ..., held: _Optional[_Union[VersionRef, _Mapping]] = ..., trainer: _Optional[_Union[TrainerStatus, _Mapping]] = ..., drafters: _Optional[_Iterable[_Union[DrafterCounters, _Mapping]]] = ..., refused_deltas: _Optional[int] = ..., refusal: _Optional[str] = ..., engine_problem: _Optional[str] = ..., speculation: _Optional[_Union[Speculation, _Mapping]] = ...) -> None: ...
