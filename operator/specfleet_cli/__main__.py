@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from specfleet_cli.app import app
-from specfleet_cli.promotions.commands import IN_CLUSTER
+from specfleet_cli.options import IN_CLUSTER
 
 
 def main() -> None:

@@ -10,11 +10,12 @@ import typer
 from rich.console import Console
 
 from specfleet_cli.mistakes import errors, fail
+from specfleet_cli.planning.command import plan
 from specfleet_cli.promotions import commands
+from specfleet_cli.status.command import status
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="Run fleets of LLM engines whose speculator adapts to the traffic they serve.",
 )
@@ -89,5 +90,12 @@ def traffic(
     raise typer.Exit(code)
 
 
-for command in (commands.promotions, commands.approve, commands.abort, commands.rejudge):
+for command in (
+    status,
+    plan,
+    commands.promotions,
+    commands.approve,
+    commands.abort,
+    commands.rejudge,
+):
     app.command()(command)

@@ -10,10 +10,11 @@ import io
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from specfleet_cli.drawing import BAD, GOOD, INK, MUTED, SERIES, WIDE_INCHES, finish, styled
 from specfleet_common.judge.confidence import ConfidenceSequence
 from specfleet_common.judge.deciding import Budget
 from specfleet_common.judge.totals import Totals
@@ -26,9 +27,14 @@ MAX_POINTS = 200
 
 Record = TypeVar("Record")
 
-_WIDTH, _HEIGHT, _GUARD_HEIGHT = 8.0, 3.0, 2.2
-_COLORS = ("#1f6feb", "#d1662c", "#8250b0", "#b08900")
-_INK, _REQUIRED, _BREACHED = "#24292f", "#2f8f5b", "#c0392b"
+_HEIGHT, _GUARD_HEIGHT = 3.1, 2.6
+_NARROW_EXTRA = 0.5
+"""For the rows of a legend that does not fit in one."""
+_MARK_ROW_POINTS = 12.0
+_SPACE, _SPACE_FOR_MARK = 0.1, 0.12
+"""Below and above what is shown, and for each mark; shares of its height."""
+_LEAST_TOP = 150.0
+"""Of a guard's rise: what is allowed, and room for words above it."""
 _WIDEST = 0.5
 """Bounds beyond half are cut: what is known of the first records is next to nothing."""
 _MOST_SHARE = 4.0
@@ -126,50 +132,41 @@ def looks(num_records: int, *, most: int = MAX_POINTS) -> list[int]:
     return [math.ceil(num_records * (index + 1) / points) for index in range(points)]
 
 
-def svg(panels: Sequence[AnyPanel], title: str = "") -> str:
-    """Return the picture as an element of an HTML page; the same panels give the same text."""
-    text = _saved(panels, title, "svg").decode()
-    # Without the XML prologue.
-    return text[text.index("<svg") :]
+def drawing(panels: Sequence[AnyPanel], title: str = "") -> Callable[[float], Figure]:
+    """Return what draws the panels, one below the other, in a width in inches."""
+
+    def draw(width: float) -> Figure:
+        from matplotlib.figure import Figure
+
+        heights = [_HEIGHT if isinstance(panel, Panel) else _GUARD_HEIGHT for panel in panels]
+        if width < WIDE_INCHES:
+            heights = [height + _NARROW_EXTRA for height in heights]
+        figure = Figure(figsize=(width, sum(heights) or _GUARD_HEIGHT), layout="constrained")
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+        if not panels:
+            figure.text(0.5, 0.5, "There is no evidence yet.", ha="center")
+            return figure
+        rows = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
+        for axes, panel in zip(rows, panels, strict=True):
+            if isinstance(panel, Panel):
+                _draw_effect(axes, panel, width)
+            else:
+                _draw_guards(axes, panel, width)
+        return figure
+
+    return draw
 
 
 def png(panels: Sequence[AnyPanel], title: str = "") -> bytes:
-    """Return the picture as a PNG file."""
-    return _saved(panels, title, "png")
-
-
-def _saved(panels: Sequence[AnyPanel], title: str, kind: Literal["svg", "png"]) -> bytes:
-    import matplotlib as mpl
-
+    """Return the picture as a PNG file, on white."""
     data = io.BytesIO()
-    # Glyphs as text, so that the picture stays small; ids that do not differ from run to run.
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "specfleet", "font.size": 9.0}):
-        metadata = {"Date": None} if kind == "svg" else {}
-        _drawn(panels, title).savefig(data, format=kind, dpi=130, metadata=metadata)
+    with styled():
+        drawing(panels, title)(WIDE_INCHES).savefig(data, format="png", dpi=130)
     return data.getvalue()
 
 
-def _drawn(panels: Sequence[AnyPanel], title: str) -> Figure:
-    from matplotlib.figure import Figure
-
-    heights = [_HEIGHT if isinstance(panel, Panel) else _GUARD_HEIGHT for panel in panels]
-    size = (_WIDTH, sum(heights) or _GUARD_HEIGHT)
-    figure = Figure(figsize=size, layout="constrained")
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
-    if not panels:
-        figure.text(0.5, 0.5, "There is no evidence yet.", ha="center", color=_INK)
-        return figure
-    rows = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
-    for axes, panel in zip(rows, panels, strict=True):
-        if isinstance(panel, Panel):
-            _draw_effect(axes, panel)
-        else:
-            _draw_guards(axes, panel)
-    return figure
-
-
-def _draw_effect(axes: Axes, panel: Panel) -> None:
+def _draw_effect(axes: Axes, panel: Panel, width: float) -> None:
     counts = [point.num_records for point in panel.points]
     bottom, top = _limits(panel)
 
@@ -180,66 +177,63 @@ def _draw_effect(axes: Axes, panel: Panel) -> None:
         counts,
         [cut(point.lower) for point in panel.points],
         [cut(point.upper) for point in panel.points],
-        color=_COLORS[0],
+        color=SERIES[0],
         alpha=0.2,
         linewidth=0,
-        label="bounds that hold at every look",
+        label="bounds that always hold",
     )
     gains = [100 * point.gain for point in panel.points]
-    axes.plot(counts, gains, color=_COLORS[0], label="gain")
-    axes.axhline(0.0, color=_INK, linewidth=0.8)
+    # A line of one point would be none.
+    marker = "o" if len(gains) == 1 else ""
+    axes.plot(counts, gains, color=SERIES[0], marker=marker, label=f"gain in {panel.measure}")
+    axes.axhline(0.0, color=MUTED, linewidth=0.8)
     required = f"{panel.at_least_name} {100 * panel.at_least:+.2g} %"
-    axes.axhline(100 * panel.at_least, color=_REQUIRED, linestyle="--", label=required)
-    axes.set(ylabel=f"gain in {panel.measure}, %", ylim=(100 * bottom, 100 * top))
-    _finish(axes, panel.title, panel.records, counts, panel.marks)
+    axes.axhline(100 * panel.at_least, color=GOOD, linestyle="--", label=required)
+    axes.set(ylabel="gain, %", ylim=(100 * bottom, 100 * top))
+    _finish(axes, panel, panel.records, counts, width)
 
 
-def _draw_guards(axes: Axes, panel: GuardPanel) -> None:
-    for guard, color in zip(panel.guards, _COLORS, strict=False):
+def _draw_guards(axes: Axes, panel: GuardPanel, width: float) -> None:
+    for guard, color in zip(panel.guards, SERIES, strict=False):
         counts = [count for count, _ in guard.points]
         shares = [100 * min(max(share, -_MOST_SHARE), _MOST_SHARE) for _, share in guard.points]
         axes.plot(counts, shares, color=color, label=guard.name)
-    axes.axhline(100.0, color=_BREACHED, linestyle="--", label="allowed")
+    axes.axhline(100.0, color=BAD, linestyle="--", label="allowed")
     axes.set(ylabel="rise, % of what is allowed")
-    axes.margins(y=0.1)
+    bottom, top = axes.get_ylim()
+    axes.set_ylim(min(bottom, -10.0), max(1.1 * top, _LEAST_TOP))
     counts = [count for guard in panel.guards for count, _ in guard.points]
-    _finish(axes, panel.title, "requests", counts, panel.marks)
+    _finish(axes, panel, "requests", counts, width)
 
 
-def _finish(
-    axes: Axes, title: str, records: str, counts: Sequence[int], marks: Sequence[Mark]
-) -> None:
-    for row, mark in enumerate(marks):
-        color = _BREACHED if mark.is_bad else _INK
+def _finish(axes: Axes, panel: AnyPanel, records: str, counts: Sequence[int], width: float) -> None:
+    last = max([1, *counts, *(mark.num_records for mark in panel.marks)])
+    for row, mark in enumerate(panel.marks):
+        color = BAD if mark.is_bad else INK
+        is_late = mark.num_records > last / 2
         axes.axvline(mark.num_records, color=color, linestyle=":", linewidth=1.2)
         axes.annotate(
             mark.text,
             (mark.num_records, 1.0),
             xycoords=("data", "axes fraction"),
-            xytext=(-3, -11 - 11 * row),
+            xytext=(-4 if is_late else 4, -11 - _MARK_ROW_POINTS * row),
             textcoords="offset points",
-            ha="right",
+            ha="right" if is_late else "left",
             color=color,
         )
-    axes.set(xlabel=records, xlim=(0, max([1, *counts, *(one.num_records for one in marks)])))
-    axes.set_title(title, loc="left")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(
-        loc="lower right",
-        bbox_to_anchor=(1.0, 1.0),
-        ncols=5,
-        frameon=False,
-        fontsize="small",
-        columnspacing=1.2,
-        borderaxespad=0.2,
-    )
+    if not counts:
+        axes.text(0.5, 0.5, "nothing to compare yet", ha="center", transform=axes.transAxes)
+    axes.set(xlabel=records, xlim=(0, last))
+    axes.locator_params(axis="x", integer=True)
+    finish(axes, width=width, title=panel.title)
 
 
 def _limits(panel: Panel) -> tuple[float, float]:
     """Return what to show of the gain: all that was known once half of the records were there."""
     later = panel.points[len(panel.points) // 2 :]
-    shown = [bound for point in later for bound in (point.gain, point.lower, point.upper)]
-    shown = [bound for bound in (*shown, 0.0, panel.at_least) if abs(bound) <= _WIDEST]
+    bounds = [bound for point in later for bound in (point.lower, point.upper)]
+    shown = [bound for bound in bounds if abs(bound) <= _WIDEST]
+    shown += [0.0, panel.at_least, *(point.gain for point in later if math.isfinite(point.gain))]
     bottom, top = min(shown), max(shown)
-    space = 0.15 * (top - bottom) or 0.01
-    return bottom - space, top + space
+    height = top - bottom or 0.01
+    return bottom - _SPACE * height, top + (_SPACE + _SPACE_FOR_MARK * len(panel.marks)) * height

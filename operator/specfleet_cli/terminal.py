@@ -33,7 +33,7 @@ class Terminal(Screen):
             self.say(line)
         self._shown = view
         if self._live is not None:
-            self._live.update(self._table(view), refresh=True)
+            self._live.update(table(self._plan, view), refresh=True)
             return
         if view.now >= self._status_at:
             self._status_at = view.now + STATUS_EVERY_SECONDS
@@ -50,15 +50,17 @@ class Terminal(Screen):
         for worker in self._plan.workers:
             self.say(f"  {status(worker, view)}")
 
-    def _table(self, view: View) -> Table:
-        table = Table(
-            title=headline(self._plan, view),
-            title_justify="left",
-            caption=Text(judgement(self._plan, view)),
-            caption_justify="left",
-        )
-        for name in COLUMNS:
-            table.add_column(name, overflow="ellipsis", no_wrap=name != "engine")
-        for worker in self._plan.workers:
-            table.add_row(*[Text(cell) for cell in row(worker, view)])
-        return table
+
+def table(plan: FleetPlan, view: View) -> Table:
+    """Return what a terminal shows of a fleet."""
+    shown = Table(
+        title=headline(plan, view),
+        title_justify="left",
+        caption=Text(judgement(plan, view)),
+        caption_justify="left",
+    )
+    for name in COLUMNS:
+        shown.add_column(name, overflow="ellipsis", no_wrap=name != "engine")
+    for worker in plan.workers:
+        shown.add_row(*[Text(cell) for cell in row(worker, view)])
+    return shown

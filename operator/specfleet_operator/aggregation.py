@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from specfleet_common import figures
 from specfleet_common.wire.messages import FleetState, PromotionState, WorkerState
 from specfleet_operator.observed import AggregatorView
 
@@ -51,25 +52,19 @@ def aggregation(view: AggregatorView | None, now: float) -> Aggregation:
     if not view.reachable:
         is_known = now - view.since >= PATIENCE_SECONDS
         return Aggregation(is_known, is_reachable=False, since=view.since, error=view.error)
-    current = max(view.states, key=lambda state: (state.live_workers, state.round))
+    current = figures.newest(view.states)
     return Aggregation(
         is_known=True,
         is_reachable=True,
         since=view.since,
         error="",
         current=current,
-        workers=_workers(view.states),
+        workers=figures.workers_of(view.states),
         promotions=_promotions(view.states),
         store_error=next((state.store_error for state in view.states if state.store_error), ""),
         settings_error=next((one.settings_error for one in view.states if one.settings_error), ""),
         settings_generation=max(state.settings_generation for state in view.states),
     )
-
-
-def _workers(states: Iterable[FleetState]) -> tuple[WorkerState, ...]:
-    """Return every worker once: one of no lineage is in the state of each."""
-    found = {worker.worker_id: worker for state in states for worker in state.workers}
-    return tuple(found.values())
 
 
 def _promotions(states: Iterable[FleetState]) -> tuple[Judged, ...]:

@@ -71,13 +71,13 @@ def training(
         return Verdict("False", "NoTrainerLive", "No training engine has a lease yet.")
     if broken := _not_adapted(workers, cohorts):
         return broken
-    names = _pod_names(cohorts)
+    names = pod_names(cohorts)
     parked = [w.worker_id for w in workers if w.trainer.phase == "parked"]
     if parked:
         return Verdict(
             "False",
             "TrainerParked",
-            f"The trainer of {_listed(names.get(worker, worker) for worker in parked)} failed too"
+            f"The trainer of {listed(names.get(worker, worker) for worker in parked)} failed too"
             " often and is tried again every 5 minutes; the agent's log says why.",
         )
     if wanted is not None and len(workers) < wanted:
@@ -100,6 +100,9 @@ def aggregating(
     if not aggregation.is_known:
         return Verdict("Unknown", "NotConnected", "The aggregator has not been heard of yet.")
     if not aggregation.is_reachable:
+        if pod is not None and not pod.ready:
+            message = f"The pod {pod.name} is not ready; until it is, nothing is learned or judged."
+            return Verdict("False", "AggregatorNotReady", message)
         since = timestamp(aggregation.since)
         return Verdict(
             "False",
@@ -159,11 +162,11 @@ def ready(
         return _starting(cohorts)
     wrong = [w.worker_id for w in aggregation.workers if w.live and w.observed_digest == MISMATCH]
     if wrong:
-        names = _pod_names(cohorts)
+        names = pod_names(cohorts)
         return Verdict(
             "False",
             "DigestMismatch",
-            f"The drafter in {_listed(names.get(worker, worker) for worker in wrong)} is not the"
+            f"The drafter in {listed(names.get(worker, worker) for worker in wrong)} is not the"
             " one that was put there.",
         )
     if broken := _not_adapted([w for w in aggregation.workers if w.live], cohorts):
@@ -199,14 +202,14 @@ def _not_adapted(workers: Sequence[WorkerState], cohorts: Sequence[Cohort]) -> V
     broken = [worker for worker in workers if worker.engine_problem]
     if not broken:
         return None
-    names = _pod_names(cohorts)
+    names = pod_names(cohorts)
     named = sorted((names.get(one.worker_id, one.worker_id), one.engine_problem) for one in broken)
     first, problem = named[0]
     return Verdict(
         "False",
         "EngineNotAdapted",
         _sentence(
-            f"{_listed(name for name, _ in named)} {'serves' if len(named) == 1 else 'serve'}"
+            f"{listed(name for name, _ in named)} {'serves' if len(named) == 1 else 'serve'}"
             f" without learning and without new drafters; {first} says: {problem}"
         ),
     )
@@ -254,10 +257,10 @@ def _starting(cohorts: Sequence[Cohort]) -> Verdict:
 
 def _waiting(cohorts: Sequence[Cohort]) -> str:
     names = [pod.name for cohort in cohorts for pod in cohort.pods if not pod.ready]
-    return f", waiting for {_listed(names)}" if names else ""
+    return f", waiting for {listed(names)}" if names else ""
 
 
-def _pod_names(cohorts: Sequence[Cohort]) -> dict[str, str]:
+def pod_names(cohorts: Sequence[Cohort]) -> dict[str, str]:
     """Return names by UID, which is what a worker calls itself."""
     return {pod.uid: pod.name for cohort in cohorts for pod in cohort.pods}
 
@@ -265,7 +268,8 @@ def _pod_names(cohorts: Sequence[Cohort]) -> dict[str, str]:
 _MOST_NAMES = 3
 
 
-def _listed(names: Iterable[str]) -> str:
+def listed(names: Iterable[str]) -> str:
+    """Return some names for a sentence, and how many more there are."""
     given = sorted(names)
     more = len(given) - _MOST_NAMES
     return ", ".join(given[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -15,6 +15,7 @@ from specfleet_operator.rendering.promotions import progress, shown_progress
 
 _ON_ITS_WAY = frozenset(
     {
+        "AggregatorNotReady",
         "Changing",
         "Inconclusive",
         "NoEvidence",
@@ -40,14 +41,16 @@ class Happening:
 
 
 def conditions_told(changed: Iterable[Mapping[str, Any]]) -> tuple[Happening, ...]:
-    """Tell of conditions that have changed."""
+    """Tell of conditions that have changed.
+
+    What holds is told under the condition's name, because events stand among others: of the reason
+    that something is as it should be, nobody would know what it is about.
+    """
     return tuple(
-        Happening(
-            "Warning"
-            if one["status"] == "False" and one["reason"] not in _ON_ITS_WAY
-            else "Normal",
-            one["reason"],
-            one["message"],
+        Happening("Normal", one["type"], one["message"])
+        if one["status"] == "True"
+        else Happening(
+            "Normal" if one["reason"] in _ON_ITS_WAY else "Warning", one["reason"], one["message"]
         )
         for one in changed
         if one["status"] != "Unknown"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from specfleet_operator.aggregation import Aggregation
+from specfleet_operator.break_even import SPECULATION_PAYS, speculation_pays
 from specfleet_operator.cohorts import Cohort
 from specfleet_operator.conditions import (
     AGGREGATING,
@@ -39,7 +40,7 @@ def judge(
     now: float,
 ) -> dict[str, Verdict]:
     """Return the conditions that apply; `subject` is None when the spec says nothing usable."""
-    generation = fleet["metadata"].get("generation", 0)
+    generation, old = fleet["metadata"].get("generation", 0), fleet.get("status") or {}
     num_training, minimum = _learning(subject)
     others = {
         SPEC_VALID: spec_valid(problem),
@@ -49,12 +50,15 @@ def judge(
             _aggregator(pods), aggregation, training=num_training, minimum=minimum
         ),
         JUDGEABLE: judgeable(None if subject is None else subject.fleet.spec, aggregation, now),
+        SPECULATION_PAYS: speculation_pays(
+            cohorts, aggregation, before=carried_over(old, SPECULATION_PAYS, generation=generation)
+        ),
     }
     found = {kind: verdict for kind, verdict in others.items() if verdict is not None}
     if not aggregation.is_known:
         # An operator that has just started knows no better than the one before it.
-        for kind in (TRAINING, AGGREGATING, JUDGEABLE):
-            known = carried_over(fleet.get("status") or {}, kind, generation=generation)
+        for kind in (TRAINING, AGGREGATING, JUDGEABLE, SPECULATION_PAYS):
+            known = carried_over(old, kind, generation=generation)
             if known is not None and kind in found and found[kind].status == "Unknown":
                 found[kind] = known
     return {READY: ready(found, cohorts, aggregation, generation=generation), **found}

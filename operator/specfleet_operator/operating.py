@@ -10,8 +10,8 @@ from importlib.metadata import version
 from typing import Any
 
 import structlog
-from prometheus_client import CollectorRegistry
 
+from specfleet_common.telemetry.metric import process_registry
 from specfleet_operator.aggregators import Aggregators
 from specfleet_operator.api import Cluster
 from specfleet_operator.calling import RETRY_SECONDS, Caller
@@ -22,6 +22,7 @@ from specfleet_operator.cluster import KubernetesCluster
 from specfleet_operator.connecting import Connection, connected, found_configuration
 from specfleet_operator.ending import log_end, take_signals, told_to
 from specfleet_operator.events import Events
+from specfleet_operator.figures import FleetFigures
 from specfleet_operator.fleets import Fleets
 from specfleet_operator.handlers.fleets import kopf_registry
 from specfleet_operator.handlers.transport import watch_fleets
@@ -62,7 +63,7 @@ class _Operator:
         self._settings = settings
         self._connection = connection
         self._namespaces: tuple[str | None, ...] = settings.namespaces or (None,)
-        self._registry = CollectorRegistry()
+        self._registry = process_registry()
         self._instruments = Instruments(self._registry)
         self._won = asyncio.Event()
         self._session = connection.session()
@@ -88,6 +89,8 @@ class _Operator:
         self._aggregators = self._new_aggregators()
         self._world = self._new_world()
         self._is_ours, self._keep_territory = self._new_territory()
+        ends = self._world.certificate_ends
+        self._registry.register(FleetFigures(self._fleets.store, self._works_in, ends))
 
     async def run(self) -> int:
         """Start everything and wait for the first thing to end."""
@@ -159,6 +162,9 @@ class _Operator:
     def _forget(self, fleet: FleetKey) -> None:
         self._work.forget(fleet)
         self._world.forget(fleet)
+
+    def _works_in(self, namespace: str) -> bool:
+        return self._lease.holds() and self._is_ours(namespace)
 
     def _mark_known(self, fleets: Iterable[FleetKey]) -> None:
         # What a fleet leaves behind changes too, until it is collected.
@@ -245,10 +251,7 @@ class _Operator:
             aggregators=self._aggregators,
             keys=self._keys,
             events=Events(
-                self._cluster,
-                instance=self._settings.pod_name,
-                clock=clock,
-                wall_clock=time.time,
+                self._cluster, instance=self._settings.pod_name, clock=clock, wall_clock=time.time
             ),
             facts=self._facts,
             wall_clock=time.time,

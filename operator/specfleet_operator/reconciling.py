@@ -66,12 +66,15 @@ class World:
     pace: Pace
     refused: dict[FleetKey, tuple[Refusal, ...]] = field(default_factory=dict)
     """What the API server refused in the last pass, or before it when it was not asked again."""
+    certificate_ends: dict[FleetKey, float] = field(default_factory=dict)
+    """Wall clock second when the certificate of a fleet's aggregator ends."""
 
     def forget(self, fleet: FleetKey) -> None:
         """Forget a fleet that is gone."""
         self.aggregators.forget(fleet)
         self.pace.forget(fleet)
         self.refused.pop(fleet, None)
+        self.certificate_ends.pop(fleet, None)
 
 
 async def reconcile(fleet: FleetKey, world: World) -> float | None:
@@ -103,6 +106,7 @@ async def gather(fleet: FleetKey, world: World) -> Observed | None:
         make_key=world.make_key,
     )
     if known is not None:
+        world.certificate_ends[fleet] = known.not_after
         world.aggregators.follow(fleet, _address(fleet, known, world.facts()))
     return Observed(
         fleet=item,

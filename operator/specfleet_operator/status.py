@@ -9,20 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from specfleet_common.api.fleet import MAIN_COHORT
-from specfleet_common.lineage import STOCK, short
-from specfleet_common.wire.messages import VersionRef, WorkerState
+from specfleet_operator import learned
 from specfleet_operator.aggregation import Aggregation
 from specfleet_operator.cohorts import Cohort
 from specfleet_operator.conditions import READY, Verdict
-from specfleet_operator.naming import ENGINE, promotion_name
-from specfleet_operator.rendering.promotions import progress
+from specfleet_operator.naming import ENGINE
 from specfleet_operator.rendering.subject import selector
 from specfleet_operator.timestamps import timestamp
 
-SMALLEST_CHANGE = 0.05
-"""An acceptance length that moved by less is not written again."""
-FEWEST_STEPS = 100
-"""Fewer verification steps say nothing: every new drafter begins with none."""
 LONGEST_MESSAGE = 2000
 
 
@@ -40,6 +34,7 @@ def status(
     main = [cohort for cohort in cohorts if cohort.name == MAIN_COHORT]
     pairs = selector(fleet, ENGINE, MAIN_COHORT).items()
     wanted = sum(cohort.wanted for cohort in cohorts)
+    cohorts_before = {one["name"]: one for one in old.get("cohorts", ())}
     return {
         "observedGeneration": generation,
         "conditions": [
@@ -56,10 +51,13 @@ def status(
                 "replicas": len(cohort.pods),
                 "readyReplicas": cohort.ready,
                 "updatedReplicas": cohort.updated,
+                **learned.of_cohort(
+                    cohorts_before.get(cohort.name, {}), aggregation, cohort=cohort.name
+                ),
             }
             for cohort in cohorts
         ],
-        **_learned(old, aggregation, fleet=fleet),
+        **learned.of_fleet(old, aggregation, fleet=fleet),
     }
 
 
@@ -117,56 +115,3 @@ def _shortened(message: str) -> str:
 def _old_condition(old: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
     conditions: Sequence[Mapping[str, Any]] = old.get("conditions", ())
     return next((condition for condition in conditions if condition["type"] == kind), None)
-
-
-def _learned(old: Mapping[str, Any], aggregation: Aggregation, *, fleet: str) -> dict[str, Any]:
-    """Return what the aggregator knows, or what it said last while it is silent."""
-    state = aggregation.current
-    if state is None:
-        known = ("drafter", "aggregation", "promotion", "acceptanceLength")
-        return {name: old[name] for name in known if name in old}
-    drafter = {
-        "stable": None if state.stable is None else _shown(state.stable),
-        "candidate": None if state.candidate is None else _shown(state.candidate),
-        "lineage": state.lineage_id or None,
-    }
-    found: dict[str, Any] = {
-        "drafter": {name: value for name, value in drafter.items() if value is not None},
-        "aggregation": {
-            "round": state.round,
-            "version": 0 if state.base is None else state.base.number,
-            "liveWorkers": state.live_workers,
-            "trainingWorkers": state.training_workers,
-        },
-    }
-    if state.promotions:
-        newest = state.promotions[0]
-        found["promotion"] = {
-            "name": promotion_name(fleet, newest.id),
-            "phase": newest.phase,
-            "reason": progress(newest),
-        }
-    length = _acceptance_length(old.get("acceptanceLength"), aggregation.workers)
-    return found if length is None else {**found, "acceptanceLength": length}
-
-
-def _shown(version: VersionRef) -> str:
-    return STOCK if version.number == 0 else f"{version.number}-{short(version.digest)}"
-
-
-def _acceptance_length(old: str | None, workers: Sequence[WorkerState]) -> str | None:
-    """Return tokens per verification step of the drafters that live engines run now."""
-    counters = [
-        drafter
-        for worker in workers
-        if worker.live
-        for drafter in worker.drafters
-        if drafter.digest == worker.observed_digest
-    ]
-    steps = sum(drafter.verify_steps for drafter in counters)
-    if steps < FEWEST_STEPS:
-        return old
-    length = 1 + sum(sum(drafter.accepted) for drafter in counters) / steps
-    if old is not None and abs(length - float(old)) < SMALLEST_CHANGE:
-        return old
-    return f"{length:.2f}"

@@ -20,6 +20,9 @@ ConditionType = Annotated[str, StringConstraints(max_length=63, pattern=r"^[A-Z]
 ShortVersion = Annotated[str, StringConstraints(max_length=64)]
 """Number and first characters of the digest, or `stock`."""
 
+AcceptanceLength = Annotated[str, StringConstraints(max_length=16)]
+Loss = Annotated[str, StringConstraints(max_length=16)]
+
 
 class ConditionStatus(StrEnum):
     """Whether a condition holds."""
@@ -58,6 +61,20 @@ class CohortStatus(Resource):
     replicas: Count = Field(description="Engines that there are.")
     ready_replicas: Count = Field(description="Engines that are ready.")
     updated_replicas: Count = Field(description="Engines that run what the spec says now.")
+    adapted_replicas: Count | None = Field(
+        default=None,
+        description="Engines whose agents hold a lease and can bring new drafters to them.",
+    )
+    drafter: ShortVersion | None = Field(
+        default=None,
+        description="What most of these run: number and short digest of a version, or stock, "
+        "local, mismatch.",
+    )
+    acceptance_length: AcceptanceLength | None = Field(
+        default=None,
+        description="Tokens per verification step with the drafters that run now; a change of "
+        "less than 0.05 is not shown.",
+    )
 
 
 Cohorts = Annotated[
@@ -90,6 +107,11 @@ class AggregationStatus(Resource):
     version: Count = Field(description="Number of the newest version.")
     live_workers: Count = Field(description="Engines whose agents hold a lease.")
     training_workers: Count = Field(description="Those of them that train.")
+    losses: Annotated[tuple[Loss, ...], Field(max_length=8)] | None = Field(
+        default=None,
+        description="Loss of each drafted token, the mean over the trainers; changes of less than "
+        "5 % are not shown.",
+    )
 
 
 class CurrentPromotion(Resource):
@@ -114,8 +136,9 @@ class FleetStatus(Resource):
     conditions: Conditions = Field(
         default=(),
         description="What does and does not hold. Ready sums up the others: SpecValid, Serving, "
-        "Training, Aggregating. Judgeable says whether candidates can be judged, and does not "
-        "count for Ready. One that does not apply is absent.",
+        "Training, Aggregating. Judgeable says whether candidates can be judged, and "
+        "SpeculationPays whether engines are faster with drafts than they would be without; these "
+        "do not count for Ready. One that does not apply is absent.",
     )
     replicas: Count | None = Field(default=None, description="Engines of the cohort 'main'.")
     ready_replicas: Count | None = Field(
@@ -134,7 +157,7 @@ class FleetStatus(Resource):
     promotion: CurrentPromotion | None = Field(
         default=None, description="The promotion that is open, or the last one."
     )
-    acceptance_length: Annotated[str, StringConstraints(max_length=16)] | None = Field(
+    acceptance_length: AcceptanceLength | None = Field(
         default=None,
         description="Tokens per verification step with the drafters that run now; a change of "
         "less than 0.05 is not shown.",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +12,15 @@ import typer
 from rich.console import Console
 
 from specfleet_cli.mistakes import errors, fail
+from specfleet_cli.options import (
+    IN_CLUSTER,
+    Directory,
+    Kubeconfig,
+    KubeContext,
+    Namespace,
+    Output,
+    OutputOption,
+)
 from specfleet_cli.promotions.where import Where
 
 if TYPE_CHECKING:
@@ -22,20 +30,9 @@ Name = Annotated[str, typer.Argument(help="The promotion, as `promotions` names 
 OptionalName = Annotated[
     str | None, typer.Argument(help="Show everything about this one; a table of all without it.")
 ]
-Directory = Annotated[
-    Path | None,
-    typer.Option(help="Directory of a local run; by default the only run below out/."),
-]
 StorePath = Annotated[
     Path | None,
     typer.Option("--store", help="A store's directory, or a fleet's manifest, without a run."),
-]
-Namespace = Annotated[
-    str | None, typer.Option("--namespace", "-n", help="In a cluster: the fleet's namespace.")
-]
-Kubeconfig = Annotated[Path | None, typer.Option(help="In a cluster: how to reach it.")]
-KubeContext = Annotated[
-    str | None, typer.Option("--context", help="In a cluster: which context of the kubeconfig.")
 ]
 S3Endpoint = Annotated[
     str | None,
@@ -43,22 +40,10 @@ S3Endpoint = Annotated[
 ]
 
 
-IN_CLUSTER = "in a cluster"
-"""What typer's context holds when kubectl calls."""
-
-
-class Output(StrEnum):
-    """How promotions are printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    YAML = "yaml"
-
-
 def promotions(
     context: typer.Context,
     name: OptionalName = None,
-    output: Annotated[Output, typer.Option("--output", "-o", help="How to print.")] = Output.TABLE,
+    output: OutputOption = Output.TABLE,
     plot: Annotated[
         Path | None,
         typer.Option(help="Draw the evidence of NAME into a file: .svg, .png or .html."),

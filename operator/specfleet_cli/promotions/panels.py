@@ -39,7 +39,7 @@ def panels(case: Case) -> tuple[AnyPanel, ...]:
 
 
 def _replay(case: Case) -> Panel | None:
-    walks = in_order(batch.records.walks for batch in case.batches)
+    walks = in_order(_current(batch.records) for batch in case.batches)
     if not walks:
         return None
     rules = case.recorded.opened.rules
@@ -50,8 +50,13 @@ def _replay(case: Case) -> Panel | None:
         points=series(walks, _walked, LIVE, _budget(rules)),
         at_least=rules.minimum_gain,
         at_least_name="minimumGain",
-        marks=_marks(case, (PENDING, REPLAY), case.batches, lambda records: len(records.walks)),
+        marks=_marks(case, (PENDING, REPLAY), case.batches, lambda records: len(_current(records))),
     )
+
+
+def _current(records: Records) -> tuple[Walk, ...]:
+    """Return the walks of what is served now, without those of the genesis set."""
+    return tuple(walk for walk in records.walks if not walk.domain)
 
 
 def _live(

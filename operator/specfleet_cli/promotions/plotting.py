@@ -5,7 +5,9 @@ from __future__ import annotations
 import html
 from pathlib import Path
 
-from specfleet_cli.evidence_plot import png, svg
+from specfleet_cli.drawing import Plot, plot, standalone, svg
+from specfleet_cli.evidence_plot import AnyPanel, drawing, png
+from specfleet_cli.page import document, figure
 from specfleet_cli.promotions.cases import Case, promotions_of, read_case
 from specfleet_cli.promotions.deciding import named
 from specfleet_cli.promotions.panels import panels
@@ -14,7 +16,6 @@ from specfleet_cli.promotions.showing import details
 from specfleet_cli.promotions.sources import Stored
 from specfleet_common.store.base import Store
 
-_STYLE = "body{font:15px/1.5 system-ui,sans-serif;color:#24292f;margin:2rem auto;max-width:60rem}"
 _KINDS = (".svg", ".png", ".html")
 
 
@@ -30,26 +31,25 @@ def plot_file(stored: Stored, path: Path) -> str:
             case ".png":
                 path.write_bytes(png(shown, title))
             case ".svg":
-                path.write_text(svg(shown, title), encoding="utf-8")
+                path.write_text(standalone(svg(drawing(shown, title))), encoding="utf-8")
             case _:
-                path.write_text(page(case, svg(shown)), encoding="utf-8")
+                path.write_text(page(case, plot(drawing(shown))), encoding="utf-8")
     except OSError as error:
         raise SourceError(f"--plot: {path} cannot be written: {error}") from error
     return f"{path}: {', '.join(panel.title for panel in shown) or 'there is no evidence yet'}"
 
 
-def evidence_svg(store: Store, name: str) -> str:
-    """Return the picture of a promotion's evidence, for a page that says more."""
-    promotion = named(promotions_of(store), name)
-    return svg(panels(read_case(store, promotion)))
+def evidence(store: Store, name: str) -> tuple[AnyPanel, ...]:
+    """Return what there is to draw of a promotion's evidence, for a page that says more."""
+    return panels(read_case(store, named(promotions_of(store), name)))
 
 
-def page(case: Case, picture: str) -> str:
+def page(case: Case, picture: Plot) -> str:
     """Return the picture with what was decided, as one page that needs no other file."""
-    title = html.escape(f"Promotion {case.promotion.name}")
+    title = f"Promotion {case.promotion.name}"
     lines = html.escape("\n".join(details(case.promotion)))
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
-        f"<style>{_STYLE}</style><h1>{title}</h1>{picture}"
-        f"<pre style='white-space:pre-wrap'>{lines}</pre></html>\n"
+    return document(
+        title,
+        f"<section>{figure(picture, 'How its effect came about')}</section>\n"
+        f'<section><pre class="words">{lines}</pre></section>',
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from specfleet_cli.access import Access, ClusterError
 from specfleet_cli.promotions.deciding import DecisionError
 from specfleet_cli.promotions.listing import Listed
 from specfleet_cli.promotions.places import SourceError, check_endpoint, location_of, running
@@ -17,7 +18,7 @@ from specfleet_cli.promotions.where import Where
 from specfleet_common.api.promotion import Decision
 from specfleet_common.store.base import Store, StoreError
 
-MISTAKES = (DecisionError, SettingsFileError, SourceError, StoreError)
+MISTAKES = (ClusterError, DecisionError, SettingsFileError, SourceError, StoreError)
 """What a user can answer; the messages say how."""
 
 
@@ -56,7 +57,7 @@ def opened_source(
     _check(where)
     if where.is_in_a_cluster or (in_cluster and not where.is_local):
         # The client takes longer to import than all the rest.
-        from specfleet_cli.promotions.clusters import Access, connected
+        from specfleet_cli.promotions.clusters import connected
         from specfleet_cli.promotions.of_cluster import ClusterSource
 
         access = Access(where.namespace, where.kubeconfig, where.context)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from specfleet_cli.drawing import svg
 from specfleet_cli.evidence_plot import (
     MAX_POINTS,
     AnyPanel,
@@ -18,10 +19,10 @@ from specfleet_cli.evidence_plot import (
     Mark,
     Panel,
     Point,
+    drawing,
     looks,
     png,
     series,
-    svg,
 )
 from specfleet_cli.promotions.tests.lineages import walks
 from specfleet_common.judge.deciding import Budget
@@ -80,7 +81,7 @@ def test_looks_are_few_and_end_with_everything(num_records: int) -> None:
 
 
 def test_the_picture_says_what_was_decided_and_what_was_required() -> None:
-    text = svg([panel(Mark(10, "Enters Canary"))], "Promotion 12")
+    text = svg(drawing([panel(Mark(10, "Enters Canary"))], "Promotion 12"))
 
     words = " ".join(ElementTree.fromstring(text).itertext())
     for expected in ("Promotion 12", "Enters Canary", "minimumGain +0.5 %", "requests"):
@@ -93,11 +94,11 @@ def test_the_same_panels_make_the_same_text() -> None:
         GuardPanel("Guards", (Guard("errors", ((5, 0.5), (10, 9.0))),)),
     ]
 
-    assert svg(panels) == svg(panels)
+    assert svg(drawing(panels)) == svg(drawing(panels))
 
 
 def test_without_evidence_the_picture_says_so() -> None:
-    assert "There is no evidence yet." in svg([])
+    assert "There is no evidence yet." in svg(drawing([]))
 
 
 def test_a_png_is_one() -> None:
@@ -105,5 +106,5 @@ def test_a_png_is_one() -> None:
 
 
 def test_points_without_a_finite_bound_are_drawn() -> None:
-    assert svg([panel(points=())])
-    assert svg([panel(points=(Point(1, 3.0, -1.0, math.inf),))])
+    assert svg(drawing([panel(points=())]))
+    assert svg(drawing([panel(points=(Point(1, 3.0, -1.0, math.inf),))]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specfleet_common.wire.messages import FleetState, TrainerStatus, WorkerState
+from specfleet_common.wire.messages import FleetState, Speculation, TrainerStatus, WorkerState
 
 
 def worker(
@@ -12,6 +12,7 @@ def worker(
     phase: str = "training",
     local_steps: int = 0,
     engine_problem: str = "",
+    speculation: Speculation | None = None,
 ) -> WorkerState:
     """Return a live worker that trains."""
     return WorkerState(
@@ -28,6 +29,7 @@ def worker(
         refused_deltas=0,
         refusal="",
         engine_problem=engine_problem,
+        speculation=speculation,
     )
 
 

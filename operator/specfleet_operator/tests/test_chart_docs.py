@@ -13,7 +13,8 @@ from e2e.cluster.control_plane import ControlPlane
 from specfleet_operator.tests.charts import CHART
 
 DOCS = CHART.parents[1] / "docs"
-PAGES = [DOCS / name for name in ("install.md", "operations.md")]
+TUTORIAL, INSTALL = DOCS / "tutorial-kind.md", DOCS / "install.md"
+PAGES = [TUTORIAL, INSTALL, DOCS / "operations.md"]
 
 
 def blocks(page: Path, *languages: str) -> list[str]:
@@ -57,7 +58,7 @@ def test_every_manifest_is_taken(api_server: ControlPlane) -> None:
     # No controller makes it here, and pods are refused without it.
     api_server.client.kubectl(*here, "create", "serviceaccount", "default")
 
-    for manifest in manifests(PAGES[0]):
+    for manifest in (*manifests(TUTORIAL), *manifests(INSTALL)):
         api_server.client.kubectl(
             *(*here, "apply", "--dry-run=server", "--filename", "-"),
             stdin=manifest,
@@ -65,13 +66,13 @@ def test_every_manifest_is_taken(api_server: ControlPlane) -> None:
 
 
 def test_the_first_fleet_finds_the_s3_server_that_is_typed_before() -> None:
-    install = "".join(blocks(PAGES[0], "bash"))
-    (manifest,) = (text for text in manifests(PAGES[0]) if "versitygw" in text)
+    typed = "".join(blocks(TUTORIAL, "bash"))
+    (manifest,) = (text for text in manifests(TUTORIAL) if "versitygw" in text)
     service, fleet = list(yaml.safe_load_all(manifest))[1], CHART.parents[1] / "examples/kind.yaml"
 
     s3 = yaml.safe_load(fleet.read_text())["spec"]["store"]["s3"]
 
     host, port = service["metadata"]["name"], service["spec"]["ports"][0]["port"]
     assert s3["endpoint"] == f"http://{host}:{port}"
-    assert f"generic {s3['credentialsSecretRef']['name']} " in install
-    assert f"/data/{s3['bucket']}]" in install
+    assert f"generic {s3['credentialsSecretRef']['name']} " in typed
+    assert f"/data/{s3['bucket']}]" in typed

@@ -168,6 +168,8 @@ def test_a_monitor_selects_the_operator(helm: Helm, kind: str) -> None:
     selected = monitor["spec"]["selector"]["matchLabels"].items()
     deployment = only(objects, "Deployment")
     assert monitor["metadata"]["labels"]["release"] == "prometheus"
+    [endpoint] = monitor["spec"].get("endpoints") or monitor["spec"]["podMetricsEndpoints"]
+    assert endpoint["honorLabels"]
     assert selected <= only(objects, "Service")["metadata"]["labels"].items()
     assert selected <= deployment["spec"]["template"]["metadata"]["labels"].items()
 

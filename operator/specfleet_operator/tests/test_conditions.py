@@ -195,6 +195,15 @@ def test_aggregating(learning: Aggregation, num_training: int, status: str, reas
     assert (found.status, found.reason) == (status, reason)
 
 
+def test_an_aggregator_whose_pod_is_not_ready_is_not_called_unreachable() -> None:
+    starting = any_pod("demo-aggregator-0", ready=False)
+
+    found = aggregating(starting, asked(silent(seconds=99)), training=1, minimum=1)
+
+    assert (found.status, found.reason) == ("False", "AggregatorNotReady")
+    assert found.message.startswith("The pod demo-aggregator-0 is not ready;")
+
+
 def test_silence_is_told_with_its_cause_and_since_when() -> None:
     found = aggregating(None, asked(silent(seconds=100)), training=1, minimum=1)
 

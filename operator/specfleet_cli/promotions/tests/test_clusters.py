@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
-from e2e.cluster.commands import CommandFailed
 from e2e.cluster.control_plane import ControlPlane
 from specfleet_cli.app import app
-from specfleet_cli.promotions.commands import IN_CLUSTER
+from specfleet_cli.options import IN_CLUSTER
 from specfleet_cli.promotions.tests.lineages import (
     LINEAGE,
     FakeLineage,
@@ -30,82 +25,37 @@ from specfleet_cli.promotions.tests.lineages import (
     waiting,
 )
 from specfleet_cli.promotions.tests.pages import commands
+from specfleet_cli.tests.clusters import Cluster, defined, new_namespace
 from specfleet_cli.tests.fake_fleet import MODULES
 from specfleet_common.api.testing import fleet_object
 from specfleet_common.store.entries import PromotionOpened
 from specfleet_common.store.opening import open_store
 from specfleet_common.store.testing import BUCKET, ENVIRONMENT, Server, s3_server
 
-CRDS = Path(__file__).parents[4] / "crds"
 
-_numbers = itertools.count(1)
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """A namespace of the API server."""
-
-    plane: ControlPlane
-    namespace: str
-
-    def call(self, *arguments: str) -> Result:
-        where = ("--namespace", self.namespace, "--kubeconfig", str(self.plane.kubeconfig))
-        return CliRunner().invoke(app, [*arguments, *where], obj=IN_CLUSTER)
-
-    def get(self, name: str) -> Any:
-        return self.plane.client.get("--namespace", self.namespace, "drafterpromotion", name)
-
-    def apply(self, *items: Any) -> None:
-        here = {"namespace": self.namespace}
-        self.plane.client.apply(*({**item, "metadata": item["metadata"] | here} for item in items))
-
-    def kubeconfig(self, directory: Path) -> Path:
-        """Write a kubeconfig whose context has the namespace."""
-        config = yaml.safe_load(self.plane.kubeconfig.read_text())
-        config["contexts"][0]["context"]["namespace"] = self.namespace
-        (directory / "kubeconfig").write_text(yaml.safe_dump(config))
-        return directory / "kubeconfig"
-
-    def show(self, opened: PromotionOpened, **status: Any) -> str:
-        """Make the object of a promotion as the operator does, and return its name."""
-        name = f"tiny-{opened.promotion}"
-        spec = {
-            "fleet": "tiny",
-            "lineage": LINEAGE,
-            "version": opened.number,
-            "digest": opened.digest,
-        }
-        kind = {"apiVersion": "specfleet.dev/v1alpha1", "kind": "DrafterPromotion"}
-        self.apply({**kind, "metadata": {"name": name}, "spec": spec})
-        self.plane.client.kubectl(
-            *("--namespace", self.namespace, "patch", "drafterpromotion", name),
-            *("--subresource", "status", "--type", "merge"),
-            *("--patch", json.dumps({"status": status})),
-        )
-        return name
+def show(cluster: Cluster, opened: PromotionOpened, **status: Any) -> str:
+    """Make the object of a promotion as the operator does, and return its name."""
+    name = f"tiny-{opened.promotion}"
+    spec = {
+        "fleet": "tiny",
+        "lineage": LINEAGE,
+        "version": opened.number,
+        "digest": opened.digest,
+    }
+    kind = {"apiVersion": "specfleet.dev/v1alpha1", "kind": "DrafterPromotion"}
+    cluster.apply({**kind, "metadata": {"name": name}, "spec": spec})
+    cluster.say("drafterpromotion", name, status)
+    return name
 
 
 @pytest.fixture(scope="module")
 def plane(api_server: ControlPlane) -> ControlPlane:
-    client = api_server.client
-    client.kubectl("apply", "--filename", str(CRDS))
-    client.kubectl("wait", "--for=condition=Established", "--filename", str(CRDS))
-    deadline = time.monotonic() + 30
-    while True:
-        try:
-            client.get("drafterpromotions,speculatorfleets", "--all-namespaces")
-            break
-        except CommandFailed:
-            assert time.monotonic() < deadline, "the definitions are not served"
-            time.sleep(0.1)
-    return api_server
+    return defined(api_server)
 
 
 @pytest.fixture
 def cluster(plane: ControlPlane) -> Cluster:
-    namespace = f"promotions-{next(_numbers)}"
-    plane.client.kubectl("create", "namespace", namespace)
-    return Cluster(plane, namespace)
+    return new_namespace(plane)
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +87,8 @@ def test_promotions_are_shown_approved_and_aborted(cluster: Cluster) -> None:
         "records": 80,
         "clusters": 60,
     }
-    name = cluster.show(
+    name = show(
+        cluster,
         promotion_opened(12),
         phase="Canary",
         waitsForApproval=True,
@@ -148,7 +99,7 @@ def test_promotions_are_shown_approved_and_aborted(cluster: Cluster) -> None:
 
     shown = cluster.call("promotions")
     approved = cluster.call("approve", name)
-    after_approval = cluster.get(name)["spec"]["decision"]
+    after_approval = cluster.get("drafterpromotion", name)["spec"]["decision"]
     aborted = cluster.call("abort", name)
     refused = cluster.call("approve", name)
     details = cluster.call("promotions", name, "-o", "json")
@@ -162,7 +113,7 @@ def test_promotions_are_shown_approved_and_aborted(cluster: Cluster) -> None:
     assert f"kubectl specfleet promotions {name} --namespace {cluster.namespace}" in approved.stdout
     assert after_approval == "Approve"
     assert aborted.exit_code == 0, aborted.stderr
-    assert cluster.get(name)["spec"]["decision"] == "Abort"
+    assert cluster.get("drafterpromotion", name)["spec"]["decision"] == "Abort"
     assert (refused.exit_code, "was aborted, which is final" in refused.stderr) == (2, True)
     assert json.loads(details.stdout)["decision"] == "Abort"
 
@@ -175,7 +126,7 @@ def test_evidence_is_read_from_the_bucket_of_the_fleet(
     cluster.apply(fleet("Automatic"), SECRET)
     store = open_store(s3.location(f"{cluster.namespace}/tiny"), ENVIRONMENT)
     opened = rejected(FakeLineage(store, fleet="tiny"), 20)
-    name = cluster.show(opened, phase="Done", outcome="Rejected")
+    name = show(cluster, opened, phase="Done", outcome="Rejected")
     here = ("--s3-endpoint", s3.endpoint)
 
     rejudged = cluster.call("rejudge", name, *here)
@@ -194,8 +145,8 @@ def test_the_commands_of_the_page_work(
 ) -> None:
     cluster.apply(fleet("Manual", endpoint=s3.endpoint), SECRET)
     lineage = FakeLineage(open_store(s3.location(f"{cluster.namespace}/tiny"), ENVIRONMENT))
-    cluster.show(promoted(lineage, 12), phase="Done", outcome="Promoted")
-    waits = cluster.show(waiting(lineage, 30), phase="Canary", waitsForApproval=True)
+    show(cluster, promoted(lineage, 12), phase="Done", outcome="Promoted")
+    waits = show(cluster, waiting(lineage, 30), phase="Canary", waitsForApproval=True)
     here = ("--kubeconfig", str(cluster.kubeconfig(tmp_path)))
     monkeypatch.chdir(tmp_path)
 
@@ -206,12 +157,12 @@ def test_the_commands_of_the_page_work(
 
     assert len(ended) >= 6
     assert [(arguments, one.stderr) for arguments, one in ended if one.exit_code] == []
-    assert cluster.get(waits)["spec"]["decision"] == "Abort"
+    assert cluster.get("drafterpromotion", waits)["spec"]["decision"] == "Abort"
     assert (tmp_path / "evidence.svg").exists()
 
 
 def test_kubectl_finds_the_plugin(cluster: Cluster, tmp_path: Path) -> None:
-    name = cluster.show(promotion_opened(12), phase="Pending")
+    name = show(cluster, promotion_opened(12), phase="Pending")
     plugin = tmp_path / "kubectl-specfleet"
     plugin.write_text(
         f"#!{sys.executable}\nfrom specfleet_cli.__main__ import kubectl\nkubectl()\n"

@@ -10,7 +10,7 @@ from specfleet_cli.evidence_plot import GuardPanel, Panel
 from specfleet_cli.promotions.cases import Case, in_order, read_case
 from specfleet_cli.promotions.listing import listed
 from specfleet_cli.promotions.panels import panels
-from specfleet_cli.promotions.plotting import evidence_svg
+from specfleet_cli.promotions.plotting import evidence
 from specfleet_cli.promotions.tests.lineages import (
     LINEAGE,
     FakeLineage,
@@ -116,7 +116,7 @@ def test_records_keep_the_place_of_their_first_arrival() -> None:
 def test_a_report_gets_the_same_picture_whenever_it_asks(lineage: FakeLineage) -> None:
     opened = rejected(lineage)
 
-    picture = evidence_svg(lineage.store, opened.promotion)
+    found = evidence(lineage.store, opened.promotion)
 
-    assert picture.startswith("<svg")
-    assert picture == evidence_svg(lineage.store, opened.promotion)
+    assert found
+    assert found == evidence(lineage.store, opened.promotion)

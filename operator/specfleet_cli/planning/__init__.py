@@ -1,0 +1,1 @@
+"""The command `plan`: what a manifest would change in a cluster."""

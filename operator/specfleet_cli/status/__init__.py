@@ -1,0 +1,1 @@
+"""The command `status`: what a fleet does, for people and for programs."""
