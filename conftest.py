@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, settings
 from e2e.cluster.cluster import Kind
 from e2e.cluster.control_plane import ControlPlane, control_plane
 from e2e.cluster.programs import binaries
+from tools import prometheus
+from tools.go import cache
 
 # A test that takes long on a busy machine is not a fault; how long examples may take says nothing.
 settings.register_profile("specfleet", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -66,6 +68,12 @@ def one_thread() -> None:
 def cluster_programs() -> Path:
     """Give the directory of kubectl, helm, kube-apiserver and the other programs of a cluster."""
     return binaries()
+
+
+@pytest.fixture(scope="session")
+def prometheus_programs() -> Path:
+    """Give the directory of prometheus and promtool."""
+    return prometheus.programs(cache(os.environ), os.environ)
 
 
 @pytest.fixture(scope="session")
