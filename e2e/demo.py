@@ -19,23 +19,27 @@ from rich.console import Console
 from rich.text import Text
 
 from e2e.blocks import Block
-from e2e.cohorts import set_training_engines
+from e2e.cohorts import cohorts_of, set_training_engines
 from e2e.comparing import Arm, Comparison, compare
 from e2e.demo_page import page, summary
+from e2e.demo_recording import FILE_NAME as RECORDING
+from e2e.demo_recording import save
 from e2e.demo_report import NONE, STOCK, Facts, Judged, content, told
 from e2e.documents import LANGUAGES, beginnings, seen, unseen
 from e2e.driving import MAX_TOKENS, Leg, drive, until_versions
 from e2e.engines import ROOT, running_engine
 from e2e.fleets import STORE, prepare, ready, running, write_manifest
 from e2e.live import Picture, Stage, View
+from e2e.moments import Moment, is_on_canary, moment
 from e2e.observing import Observer, watching
 from e2e.promoting.fleet import copy_until, set_judging
 from e2e.promoting.story import Learnt, Story
 from e2e.promoting.story import tell as tell_candidates
+from e2e.promoting.watching import PATIENCE_SECONDS
 from e2e.report.writing import write_report
 from e2e.stored import Version, spread, stored_versions
 from specfleet_cli.endpoints import Fleet
-from specfleet_cli.promotions.plotting import evidence_svg
+from specfleet_cli.promotions.plotting import evidence
 from specfleet_common.store.directory import DirectoryStore
 
 MANIFEST = ROOT / "examples/demo.yaml"
@@ -110,6 +114,7 @@ def main() -> int:
     console = Console()
     with View(console, stages(options), clock=time.monotonic) as view:
         facts = tell(manifest, options, view)
+    save(options.out / RECORDING, facts)
     report = content(facts)
     paths = write_report(options.out, report, page(facts, report))
     console.print(Text(summary(report)), soft_wrap=True)
@@ -134,7 +139,9 @@ def tell(manifest: Path, options: Options, view: View) -> Facts:
     began = time.monotonic()
     view.begin(STARTING)
     with running(manifest, options.out) as process:
-        fleet, ready_seconds, observer, leg = asyncio.run(learn(process, options, view))
+        fleet, ready_seconds, observer, leg, last_moment = asyncio.run(
+            learn(process, options, view)
+        )
     versions = stored_versions(options.out / STORE)
 
     view.begin(COMPARING)
@@ -153,7 +160,7 @@ def tell(manifest: Path, options: Options, view: View) -> Facts:
     )
     judged = judge(versions[-1].number, options, view) if options.judging_engines else None
     return Facts(
-        fleet=fleet,
+        cohorts=cohorts_of(fleet),
         seconds=time.monotonic() - began,
         ready_seconds=ready_seconds,
         counts=tuple(observer.counts),
@@ -161,6 +168,7 @@ def tell(manifest: Path, options: Options, view: View) -> Facts:
         published=tuple(observer.published),
         observations=tuple(observer.observations),
         leg=leg,
+        moment=last_moment,
         versions=tuple((version.number, version.digest) for version in versions),
         compared=compared,
         walked=walked,
@@ -169,7 +177,9 @@ def tell(manifest: Path, options: Options, view: View) -> Facts:
     )
 
 
-async def learn(process: Any, options: Options, view: View) -> tuple[Fleet, float, Observer, Leg]:
+async def learn(
+    process: Any, options: Options, view: View
+) -> tuple[Fleet, float, Observer, Leg, Moment | None]:
     """Wait for the engines, send them Hindi traffic, and watch."""
     began = time.monotonic()
     fleet = await ready(process, options.out)
@@ -187,7 +197,8 @@ async def learn(process: Any, options: Options, view: View) -> tuple[Fleet, floa
             view=view,
             acting=partial(until_versions, observer, new=LEAST_VERSIONS),
         )
-    return fleet, ready_seconds, observer, leg
+        last_moment = moment(fleet, observer)
+    return fleet, ready_seconds, observer, leg, last_moment
 
 
 def compare_versions(stock: Version, last: Version, options: Options, view: View) -> Comparison:
@@ -248,9 +259,18 @@ async def judge_all(
     fleet = await ready(process, out)
     observer = Observer(fleet)
     stories: list[Story] = []
+    moments: list[Moment | None] = []
+
+    async def keep_canary() -> None:
+        await observer.until(lambda: is_on_canary(observer.state), seconds=PATIENCE_SECONDS)
+        moments.append(moment(fleet, observer))
 
     async def follow_all() -> None:
-        stories.append(await tell_candidates(fleet, observer, learnt, out, say=view.say))
+        keeping = asyncio.create_task(keep_canary())
+        try:
+            stories.append(await tell_candidates(fleet, observer, learnt, out, say=view.say))
+        finally:
+            keeping.cancel()
 
     async with watching(observer):
         leg = await drive(
@@ -265,7 +285,12 @@ async def judge_all(
         )
     (story,) = stories
     names, store = [one.promotion.id for one in told(story)], DirectoryStore(out / STORE)
-    return Judged(story, leg, {name: evidence_svg(store, name) for name in names})
+    return Judged(
+        story=story,
+        leg=leg,
+        panels={name: evidence(store, name) for name in names},
+        moment=next(iter(moments), None),
+    )
 
 
 if __name__ == "__main__":

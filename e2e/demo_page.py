@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from e2e.demo_report import Facts, Judged
+from e2e.demo_report import STOCK, Facts, Judged
 from e2e.documents import LANGUAGES
 from e2e.report.figures import bars, by_number
 from e2e.report.fleet import fleet_sections
 from e2e.report.page import Section, Table, render
+from specfleet_cli.drawing import plot
+from specfleet_cli.evidence_plot import drawing
 
 
 def summary(report: Mapping[str, Any]) -> str:
@@ -56,11 +58,9 @@ def verdict(report: Mapping[str, Any]) -> str:
 
 def page(facts: Facts, report: Mapping[str, Any]) -> str:
     """Return report.html."""
-    crossover = report["crossover_seconds"]
-    marks = {} if crossover is None else {f"above control from {crossover:.0f} s": crossover}
     return render(
         "What a fleet learnt from Hindi traffic",
-        f"{len(facts.fleet.workers)} engines of the small model, "
+        f"{sum(map(len, facts.cohorts.values()))} engines of the small model, "
         f"{facts.leg.ended - facts.leg.began:.0f} seconds of Hindi "
         "traffic. Documents of which every tenth is never sent; held-out figures are of those. "
         "The outputs of the target are compared, answer by answer, with those of an engine "
@@ -69,17 +69,24 @@ def page(facts: Facts, report: Mapping[str, Any]) -> str:
             ("held-out Hindi, tokens per verify step", _percent(report["held_out_gain_percent"])),
             ("tokens/s, training paused", _percent(report["tokens_per_second_gain_percent"])),
             ("live acceptance length", _percent(report["live_gain_percent"])),
-            ("above control from", _seconds(crossover)),
+            ("until it stays above the control", _seconds(report["crossover_seconds"])),
             ("different outputs", str(report["output_mismatches"])),
             ("errors / requests", f"{report['request_errors']} / {report['requests']}"),
         ],
-        [
-            *fleet_sections(facts.recording, marks=marks),
-            _held_out_section(facts, report),
-            _blocks_section(facts, report),
-            *_promotion_sections(facts.judged, report),
-        ],
+        sections(facts, report),
     )
+
+
+def sections(facts: Facts, report: Mapping[str, Any]) -> list[Section]:
+    """Return the parts of report.html."""
+    crossover = report["crossover_seconds"]
+    marks = {} if crossover is None else {f"above control from {crossover:.0f} s": crossover}
+    return [
+        *fleet_sections(facts.recording, marks=marks),
+        _held_out_section(facts, report),
+        _blocks_section(facts, report),
+        *_promotion_sections(facts.judged, report),
+    ]
 
 
 def _held_out_section(facts: Facts, report: Mapping[str, Any]) -> Section:
@@ -124,6 +131,7 @@ def _blocks_section(facts: Facts, report: Mapping[str, Any]) -> Section:
             {arm: [speeds[round_, arm] for round_ in rounds] for arm in arms},
             label="tokens per second",
             xlabel="round",
+            reference=STOCK,
         ),
         Table(
             ("drafter", "tokens/s", "tokens per verify step"),
@@ -149,7 +157,7 @@ def _promotion_sections(judged: Judged | None, report: Mapping[str, Any]) -> lis
             f"{one['sentence']} It took {one['seconds']:.0f} s, and "
             f"{one['traffic_percent']:.1f} % of the tokens meanwhile came from engines that ran "
             f"it. {more}",
-            judged.pictures[one["id"]],
+            plot(drawing(judged.panels[one["id"]])),
         )
         for (what, more), one in zip(
             (

@@ -8,16 +8,17 @@ from typing import Any
 
 from e2e.blocks import break_even, overall_acceptance, overall_speed, paired_gain
 from e2e.checks import Observation, Published
-from e2e.cohorts import CONTROL, PUSH, cohorts_of
+from e2e.cohorts import CONTROL, PUSH
 from e2e.comparing import Comparison
 from e2e.documents import LANGUAGES
 from e2e.driving import Leg
+from e2e.moments import Moment
 from e2e.promoting.story import Story
 from e2e.promoting.watching import Told
 from e2e.report.curves import gain_percent
 from e2e.report.fleet import Recording, cohort_figures, live_figures
 from e2e.timeline import Count, Training
-from specfleet_cli.endpoints import Fleet
+from specfleet_cli.evidence_plot import AnyPanel
 from specfleet_cli.traffic.driving import summary as traffic_summary
 
 STOCK, NONE = "stock", "no speculation"
@@ -30,15 +31,18 @@ class Judged:
 
     story: Story
     leg: Leg
-    pictures: Mapping[str, str]
-    """Promotion -> its evidence as SVG."""
+    panels: Mapping[str, tuple[AnyPanel, ...]]
+    """Promotion -> its evidence."""
+    moment: Moment | None
+    """While a candidate was on its canary; None when that passed unseen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """Everything that the demo saw."""
 
-    fleet: Fleet
+    cohorts: Mapping[str, tuple[str, ...]]
+    """Their engines."""
     seconds: float
     ready_seconds: float
     counts: tuple[Count, ...]
@@ -46,6 +50,8 @@ class Facts:
     published: tuple[Published, ...]
     observations: tuple[Observation, ...]
     leg: Leg
+    moment: Moment | None
+    """At the end of the traffic."""
     versions: tuple[tuple[int, str], ...]
     """Number and digest of every stored version, stock first."""
     compared: Comparison
@@ -58,7 +64,7 @@ class Facts:
     def recording(self) -> Recording:
         """Return what was seen of the fleet while there was traffic."""
         return Recording(
-            cohorts=cohorts_of(self.fleet),
+            cohorts=self.cohorts,
             counts=self.counts,
             trainings=self.trainings,
             published=self.published,
@@ -131,7 +137,7 @@ def content(facts: Facts) -> dict[str, Any]:
                     "tokens_per_second": overall_speed(compared.blocks, arm),
                     "acceptance_length": overall_acceptance(compared.blocks, arm),
                 }
-                for arm in (NONE, STOCK, facts.adapted)
+                for arm in (STOCK, facts.adapted, NONE)
             },
             "answers_compared": compared.compared,
             "answers_different": compared.different,

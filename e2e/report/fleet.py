@@ -97,7 +97,11 @@ def cohort_figures(recording: Recording) -> dict[str, Any]:
 
 
 def fleet_sections(recording: Recording, *, marks: Mapping[str, float]) -> list[Section]:
-    """Return the sections about the traffic; `marks` are moments of it to point out."""
+    """Return the sections about the traffic; `marks` are moments of it to point out.
+
+    The first cohort is the one that the others are compared with.
+    """
+    reference = next(iter(recording.cohorts))
     begin, end, cohorts = recording.begin, recording.end, recording.cohorts
     versions = [one.seconds - begin for one in recording.published if one.number > 0]
     all_spans = {cohort: recording.spans(cohort) for cohort in cohorts}
@@ -119,6 +123,7 @@ def fleet_sections(recording: Recording, *, marks: Mapping[str, float]) -> list[
                 label="tokens per verify step",
                 marks=marks,
                 ticks=versions,
+                reference=reference,
             ),
         ),
         Section(
@@ -133,6 +138,7 @@ def fleet_sections(recording: Recording, *, marks: Mapping[str, float]) -> list[
                 label="tokens per second",
                 marks=marks,
                 ticks=versions,
+                reference=reference,
             ),
         ),
         Section(
@@ -144,6 +150,7 @@ def fleet_sections(recording: Recording, *, marks: Mapping[str, float]) -> list[
                 {cohort: values for cohort, values in lasts.items() if values},
                 label="share accepted",
                 xlabel="drafted token",
+                reference=reference,
             ),
         ),
     ]

@@ -6,17 +6,11 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #24292f; max-width: 60rem; }
-body { margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2.5rem; }
-dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(13rem, 1fr)); gap: .8rem; }
-dl div { border: 1px solid #d8dee4; border-radius: 6px; padding: .6rem .8rem; }
-dt { color: #57606a; font-size: .85rem; } dd { margin: 0; font-size: 1.3rem; }
-table { border-collapse: collapse; }
-th, td { text-align: right; padding: .2rem .8rem; border-bottom: 1px solid #d8dee4; }
-th:first-child, td:first-child { text-align: left; } svg { max-width: 100%; height: auto; }
-"""
+from specfleet_cli.drawing import Plot
+from specfleet_cli.page import document, figure
+
+LONGEST_FIGURE = 24
+"""Longer cells are text, which begins at the left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +23,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading, what to know about it, then a picture (SVG) or a table or both."""
+    """A heading, what to know about it, then a plot or a table or both."""
 
     title: str
     text: str
-    svg: str = ""
+    plot: Plot | None = None
     table: Table | None = None
 
 
@@ -42,29 +36,51 @@ def render(
 ) -> str:
     """Return the page; `figures` are the names and values at its top."""
     tiles = "".join(
-        f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(value)}</dd></div>"
+        f"<div><dt>{html.escape(name)}</dt><dd>{_whole(value)}</dd></div>"
         for name, value in figures
     )
-    body = "".join(_section(section) for section in sections)
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
-        f"<style>{_STYLE}</style><h1>{html.escape(title)}</h1><p>{html.escape(text)}</p>"
-        f"<dl>{tiles}</dl>{body}</html>\n"
+    contents = "".join(
+        f'<li><a href="#section-{number}">{html.escape(section.title)}</a></li>'
+        for number, section in enumerate(sections, start=1)
+    )
+    body = "\n".join(_section(number, section) for number, section in enumerate(sections, start=1))
+    return document(
+        title,
+        f"<p>{html.escape(text)}</p>\n<dl>{tiles}</dl>\n<nav><ul>{contents}</ul></nav>\n{body}",
     )
 
 
-def _section(section: Section) -> str:
+def _whole(value: str) -> str:
+    """Return a figure that is not parted from its unit by the end of a line."""
+    return html.escape(value).replace(" %", "&nbsp;%")
+
+
+def _section(number: int, section: Section) -> str:
+    text = f"<p>{html.escape(section.text)}</p>" if section.text else ""
+    drawn = "" if section.plot is None else figure(section.plot, section.title)
     table = "" if section.table is None else _table(section.table)
     return (
-        f"<h2>{html.escape(section.title)}</h2><p>{html.escape(section.text)}</p>"
-        f"{section.svg}{table}"
+        f'<section id="section-{number}"><h2>{html.escape(section.title)}</h2>{text}'
+        f"{drawn}{table}</section>"
     )
 
 
 def _table(table: Table) -> str:
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in table.columns)
+    kinds = [
+        ' class="text"' if any(len(cell) > LONGEST_FIGURE for cell in cells) else ""
+        for cells in zip(*table.rows, strict=True)
+    ]
+    head = "".join(
+        f"<th{kind}>{html.escape(name)}</th>"
+        for kind, name in zip(kinds, table.columns, strict=True)
+    )
     rows = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
+        "<tr>"
+        + "".join(f"<td{kind}>{_whole(cell)}</td>" for kind, cell in zip(kinds, row, strict=True))
+        + "</tr>"
         for row in table.rows
     )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return (
+        '<div class="scrolls" tabindex="0"><table>'
+        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )

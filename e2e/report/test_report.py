@@ -23,6 +23,7 @@ from e2e.report.resampling import bootstrap_interval
 from e2e.report.transfer import backward_transfer, worst_domain
 from e2e.report.writing import rounded
 from e2e.timeline import Span
+from specfleet_cli.drawing import Plot
 
 
 def span(end: float, *, steps: int = 10, accepted: int = 0) -> Span:
@@ -149,19 +150,22 @@ def test_pictures_are_self_contained_and_the_same_every_time() -> None:
         by_number({"Hindi": {0: 1.0, 1: 1.5}}, label="length", xlabel="version"),
     ]
 
-    assert all(one.startswith("<svg") and "here" in pictures[0] for one in pictures)
+    assert all(one.wide.startswith("<svg") for one in pictures)
+    assert all("here" in one for one in (pictures[0].wide, pictures[0].narrow))
     assert bars(["1", "2"], {"a": (0.1, 0.2), "b": (0.3, 0.4)}, label="share") == pictures[1]
 
 
 def test_a_page_escapes_what_it_is_told() -> None:
     table = Table(("a", "b"), (("1 < 2", "x"),))
+    plot = Plot("<svg/>", "<svg />")
 
-    text = render("A & B", "<why>", [("tile", "+1 %")], [Section("S", "t", "<svg/>", table)])
+    text = render("A & B", "<why>", [("tile", "+1 %")], [Section("S", "t", plot, table)])
 
     assert "A &amp; B" in text
     assert "&lt;why&gt;" in text
     assert "1 &lt; 2" in text
-    assert "<svg/>" in text
+    assert text.count("<svg") == 2
+    assert "+1&nbsp;%" in text
 
 
 def test_rounding_reaches_everything_and_keeps_the_rest() -> None:

@@ -15,12 +15,12 @@ def write_report(out: Path, content: dict[str, Any], page: str) -> tuple[Path, P
     return data, html
 
 
-def rounded(value: Any) -> Any:
-    """Return the content with four digits after the point, inside lists and objects too."""
+def rounded(value: Any, *, digits: int = 4) -> Any:
+    """Return the content with so many digits after the point, inside lists and objects too."""
     if isinstance(value, float):
-        return round(value, 4)
+        return round(value, digits)
     if isinstance(value, dict):
-        return {name: rounded(one) for name, one in value.items()}
+        return {name: rounded(one, digits=digits) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [rounded(one) for one in value]
+        return [rounded(one, digits=digits) for one in value]
     return value

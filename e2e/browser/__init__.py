@@ -1,0 +1,1 @@
+"""Pages in a headless browser: what they load, what they complain about, how they look."""

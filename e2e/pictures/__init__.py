@@ -1,0 +1,1 @@
+"""The pictures of the documentation, drawn from what was recorded of real runs."""
