@@ -123,3 +123,11 @@ class Fleet:
     def delete(self) -> None:
         """Delete the resource, and return when it is gone."""
         self.kubectl("delete", "sfleet", self.name, "--wait", "--timeout=60s")
+
+
+def is_ready(pod: Mapping[str, Any]) -> bool:
+    """Say whether a pod gets traffic."""
+    return any(
+        entry["type"] == "Ready" and entry["status"] == "True"
+        for entry in pod["status"].get("conditions", [])
+    )

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import yaml
+
 from e2e.cluster.cluster import MODELS, Cluster
+from e2e.cluster.programs import ROOT
 from e2e.kubernetes.s3 import BUCKET, S3
 
 Object = dict[str, Any]
@@ -69,6 +72,25 @@ def fleet(name: str, place: str, spec: Mapping[str, Any], *, cluster: Cluster, s
         "metadata": {"name": name, "namespace": place},
         "spec": merged(simulated, spec),
     }
+
+
+def demo(place: str, spec: Mapping[str, Any], *, s3: S3) -> Object:
+    """Return the fleet of the local demo, with real engines; `spec` changes it, key by key.
+
+    A cluster adds where the model and the store are.
+    """
+    manifest: Object = yaml.safe_load((ROOT / "examples" / "demo.yaml").read_text())
+    store = {
+        "endpoint": s3.endpoint,
+        "bucket": BUCKET,
+        "credentialsSecretRef": {"name": s3.credentials(place)},
+    }
+    here = {
+        "target": {"source": {"hostPath": {"path": str(MODELS)}}},
+        "store": {"directory": None, "s3": store},
+    }
+    manifest["metadata"]["namespace"] = place
+    return {**manifest, "spec": merged(merged(manifest["spec"], here), spec)}
 
 
 def models_volume(name: str, place: str) -> tuple[Object, Object]:

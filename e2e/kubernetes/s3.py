@@ -28,6 +28,11 @@ class S3:
         """Return the URL for pods."""
         return f"http://{_NAME}.{self.namespace}.svc:{_PORT}"
 
+    def url(self) -> str:
+        """Return the URL for whoever runs the tests."""
+        spec = self.client.get("-n", self.namespace, "service", _NAME)["spec"]
+        return f"http://{spec['clusterIP']}:{_PORT}"
+
     def credentials(
         self, namespace: str, name: str = _SECRET, *, secret_key: str = SECRET_KEY
     ) -> str:

@@ -1,4 +1,4 @@
-"""What the pages about installing and operating say can be typed is typed, in their order.
+"""What the tutorial in kind and the page about operating say can be typed is typed, in order.
 
 Their blocks marked `bash` run as they are, in a folder that looks like the checkout. What differs
 is what a test cluster has under other names: `substitutions`, `place`, and the blocks that make
@@ -25,7 +25,7 @@ from e2e.kubernetes.installation import NAMESPACE, RELEASE, Installation
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long]
 
-INSTALL, OPERATIONS = ROOT / "docs" / "install.md", ROOT / "docs" / "operations.md"
+TUTORIAL, OPERATIONS = ROOT / "docs" / "tutorial-kind.md", ROOT / "docs" / "operations.md"
 MADE_ALREADY = ("docker build", "kind create cluster")
 PRODUCT = ("operator", "aggregator", "agent")
 VALUES = "images.yaml"
@@ -81,7 +81,7 @@ def shell(cluster: Cluster, tmp_path: Path) -> Iterator[Shell]:
 
 
 def test_the_pages_can_be_typed(shell: Shell) -> None:
-    *first, delete = blocks(INSTALL)
+    *first, delete = blocks(TUTORIAL)
 
     printed = [shell.type(block) for block in first]
     assert "AsSpecified" in printed[-1]

@@ -9,7 +9,7 @@ import pytest
 
 from e2e.cluster.images import OTHER_OPERATOR
 from e2e.cluster_traffic.judging import assert_no_failures
-from e2e.kubernetes.fleet import Fleet
+from e2e.kubernetes.fleet import Fleet, is_ready
 from e2e.kubernetes.installation import LEASE_SECONDS, Installation
 from e2e.kubernetes.traffic import traffic
 from e2e.kubernetes.waiting import until
@@ -193,11 +193,3 @@ def others(fleet: Fleet) -> list[str]:
 def seconds_to_end(pod: dict[str, Any]) -> int:
     """Return the time a pod is given to end."""
     return int(pod["spec"]["terminationGracePeriodSeconds"])
-
-
-def is_ready(pod: dict[str, Any]) -> bool:
-    """Say whether a pod gets traffic."""
-    return any(
-        entry["type"] == "Ready" and entry["status"] == "True"
-        for entry in pod["status"].get("conditions", [])
-    )

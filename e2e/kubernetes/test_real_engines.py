@@ -11,16 +11,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import pytest
-import yaml
 
-from e2e.cluster.cluster import MODELS, Cluster
+from e2e.cluster.cluster import Cluster
 from e2e.cluster.programs import ROOT
 from e2e.cluster_traffic.driving import Load
 from e2e.cluster_traffic.judging import assert_no_failures, assert_same_answers
 from e2e.kubernetes import manifests
 from e2e.kubernetes.fleet import Fleet
 from e2e.kubernetes.installation import Installation
-from e2e.kubernetes.s3 import BUCKET, S3
+from e2e.kubernetes.s3 import S3
 from e2e.kubernetes.traffic import traffic
 from e2e.kubernetes.waiting import until
 from specfleet_cli.traffic.prompts import read_documents
@@ -38,17 +37,10 @@ WANTED_RATIO = 1.1
 @pytest.fixture(scope="module")
 def real(cluster: Cluster, s3: S3, installation: Installation) -> Iterator[Fleet]:
     """Give the demo's fleet when it is ready."""
-    manifest = yaml.safe_load((ROOT / "examples" / "demo.yaml").read_text())
-    name = manifest["metadata"]["name"]
     cluster.client.apply(manifests.namespace(NAMESPACE))
-    manifest["metadata"]["namespace"] = NAMESPACE
-    manifest["spec"]["target"]["source"] = {"hostPath": {"path": str(MODELS)}}
-    credentials = {"name": s3.credentials(NAMESPACE)}
-    manifest["spec"]["store"] = {
-        "s3": {"endpoint": s3.endpoint, "bucket": BUCKET, "credentialsSecretRef": credentials}
-    }
+    manifest = manifests.demo(NAMESPACE, {}, s3=s3)
     cluster.client.apply(manifest)
-    fleet = Fleet(cluster, s3, NAMESPACE, name)
+    fleet = Fleet(cluster, s3, NAMESPACE, manifest["metadata"]["name"])
     fleet.wait_until_ready(seconds=START_SECONDS)
     yield fleet
     cluster.client.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
