@@ -12,7 +12,7 @@ LOCK := requirements/dev.txt
 STAMP := .venv/.installed
 # training engines of `make smoke` and `make demo`
 ENGINES ?= 1
-GENERATED := common/specfleet_common/wire/v1 crds charts/specfleet/templates/crds docs/reference.md
+GENERATED := common/specfleet_common/wire/v1 crds charts/specfleet/templates/crds docs/reference.md docs/cli.md docs/metrics.md docs/settings.md docs/values.md charts/specfleet/dashboards
 
 # uv uses this machine's Python and certificates; vLLM started by a test reports its usage to nobody.
 export UV_PYTHON_DOWNLOADS := never
@@ -20,9 +20,9 @@ export UV_SYSTEM_CERTS := 1
 export VLLM_NO_USAGE_STATS := 1
 export DO_NOT_TRACK := 1
 
-.PHONY: help env libnuma programs lock generate format check test e2e test-unit test-long smoke demo bench model clean \
+.PHONY: help env libnuma browser programs lock generate format check docs test e2e test-unit test-long smoke demo observe pictures bench model clean \
 	experiment-cost experiment-elastic experiment-shift experiment-learning experiment-bytes experiment-robust gate-study \
-	audit-greedy audit-sampling audit-scale
+	audit-greedy audit-sampling audit-scale audit-equivalence
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,8 @@ lock: $(UV) ## Write the locked requirements again after a change in pyproject.t
 generate: env ## Write the generated files again (the gRPC messages, the resource definitions and their reference)
 	@$(BIN)/python tools/generate_wire.py
 	@$(BIN)/python -m tools.generate_crds
+	@$(BIN)/python -m tools.generate_pages
+	@$(BIN)/python -m tools.dashboards
 
 format: env ## Format the code and sort its imports
 	@$(BIN)/ruff check --quiet --select I --fix .
@@ -86,13 +88,21 @@ check: env ## Formatting, lints, types, import contracts, generated files
 	before=$$(digest); $(MAKE) generate; \
 	[ "$$before" = "$$(digest)" ] || { echo "one of $(GENERATED) was out of date: commit what 'make generate' wrote"; exit 1; }
 
+docs: env ## Build the documentation site into out/site; a warning is an error
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "docs: out/site/index.html"
+
+# Tests open reports in it, and pictures are made with it.
+browser: env
+	@$(BIN)/python -m tools.browser >/dev/null
+
 # Built once into the user's cache: the S3 server, Prometheus, and the programs of a Kubernetes cluster.
 programs: env
 	@$(BIN)/python -m tools.versitygw >/dev/null
 	@$(BIN)/python -m tools.prometheus >/dev/null
 	@$(BIN)/python -m tools.cluster.programs >/dev/null
 
-test: check libnuma programs ## The checks, the unit tests, the end-to-end tests with a real vLLM
+test: check libnuma programs browser ## The checks, the unit tests, the end-to-end tests with a real vLLM
 	@$(MAKE) test-unit
 	@echo "test: end to end"
 	@$(BIN)/python -m pytest -q -m "e2e and not long" --durations=20
@@ -148,8 +158,17 @@ audit-sampling: libnuma ## Sampled outputs against the target's own distribution
 audit-scale: env ## An aggregator with 200 agents: heartbeats, memory, file descriptors
 	@$(BIN)/python -m e2e.audits.scale
 
+audit-equivalence: libnuma ## The same drafter in both arms of a canary, with a swap for every block
+	@$(BIN)/python -m e2e.audits.equivalence
+
+observe: libnuma programs ## A fleet under a real Prometheus for 8 minutes: what every panel of the dashboards shows
+	@$(BIN)/python -m e2e.dashboards
+
 bench: libnuma ## Speed of the training step, cost of capture, time of swaps and transfers, memory
 	@$(BIN)/python -m e2e.bench
+
+pictures: browser ## Draw docs/pictures again from what was recorded of real runs
+	@$(BIN)/python -m e2e.pictures
 
 model: env libnuma ## Train the small model of tests and examples again (an hour or two)
 	@$(BIN)/python tools/tiny_model/target.py --out build/small-model

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from e2e.blocks import Block
+from e2e.checks import Observation, Published
+from e2e.comparing import Comparison
+from e2e.demo_report import NONE, STOCK, Facts
 from e2e.driving import Leg
-from e2e.timeline import Count
+from e2e.timeline import Count, Training
 from specfleet_cli.endpoints import Endpoint, Fleet, Worker
 from specfleet_cli.traffic.comparison import Difference
 from specfleet_cli.traffic.driving import Result
@@ -84,6 +88,45 @@ def leg(
         for name in engines
     }
     return Leg(0.0, seconds, Result(seconds, engines[0], results, differences))
+
+
+def block(round_: int, arm: str, speed: float, accepted: int = 0) -> Block:
+    """Return a block of 100 tokens."""
+    steps = 0 if arm == NONE else 100
+    return Block(round_, arm, 100 / speed, 100, steps, accepted)
+
+
+FACTS = Facts(
+    cohorts={"control": ("control-0",), "push": ("push-0",)},
+    seconds=400.0,
+    ready_seconds=50.0,
+    counts=(
+        *counts("control-0", dict.fromkeys(range(1, 91), 1.0)),
+        *counts("push-0", {at: 1.0 if at <= 30 else 1.5 for at in range(1, 91)}),
+    ),
+    trainings=(Training(10.0, "push-0", "training", 1, 0, 5, 500, 90.0, (2.0, 2.5)),),
+    published=(Published(0.0, 0, "a" * 64), Published(30.0, 1, "b" * 64)),
+    observations=(
+        Observation(0.0, "push-0", 0, "stock", "a" * 64),
+        Observation(20.0, "push-0", 1, "local", "c" * 64),
+    ),
+    leg=leg(90.0, "control-0", "push-0"),
+    moment=None,
+    versions=((0, "a" * 64), (1, "b" * 64)),
+    compared=Comparison(
+        tuple(
+            block(round_, arm, speed, accepted)
+            for round_ in range(2)
+            for arm, speed, accepted in ((NONE, 200, 0), (STOCK, 100, 0), ("version 1", 130, 30))
+        ),
+        compared=60,
+        different=0,
+    ),
+    walked={"hi": {0: 1.0, 1: 1.4}, "en": {0: 1.2, 1: 0.9}},
+    judged=None,
+    seed=1,
+)
+"""A demo of two engines and one new version, which judged no candidate."""
 
 
 def _endpoint(name: str) -> Endpoint:
