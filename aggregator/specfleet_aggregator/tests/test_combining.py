@@ -27,7 +27,10 @@ async def version_and_metrics(directory: Path, *, combine: str, port: int) -> tu
             await worker.push(drafter(DELTAS[worker.worker_id]))
         await at_version(workers[0], 1)
         _, version = await workers[0].pull(1)
-        return version["a.weight"], await asyncio.to_thread(_metrics, port)
+        # Workers are shown a moment after they have joined.
+        while 'worker="one"' not in (page := await asyncio.to_thread(_metrics, port)):
+            await asyncio.sleep(0.05)
+        return version["a.weight"], page
 
 
 def _metrics(port: int) -> str:
