@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -27,15 +28,18 @@ async def version_and_metrics(directory: Path, *, combine: str, port: int) -> tu
             await worker.push(drafter(DELTAS[worker.worker_id]))
         await at_version(workers[0], 1)
         _, version = await workers[0].pull(1)
-        # Workers are shown a moment after they have joined.
-        while 'worker="one"' not in (page := await asyncio.to_thread(_metrics, port)):
-            await asyncio.sleep(0.05)
-        return version["a.weight"], page
+        return version["a.weight"], await asyncio.to_thread(_metrics, port)
 
 
 def _metrics(port: int) -> str:
-    with urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
-        return str(answer.read().decode())
+    """Return the page once it has the workers: they are shown a moment after they have joined."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while True:
+        with urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            page = str(answer.read().decode())
+        if 'worker="one"' in page or time.monotonic() > deadline:
+            return page
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize(
