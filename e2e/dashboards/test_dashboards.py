@@ -22,7 +22,7 @@ pytestmark = pytest.mark.e2e
 
 FLEET = "demo"
 SCRAPE_SECONDS = 1.0
-PATIENCE_SECONDS = 180.0
+PATIENCE_SECONDS = 600.0
 
 
 async def test_no_panel_of_a_fleet_that_learns_and_judges_is_empty(
