@@ -75,8 +75,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Story:
         engine.serve(ring, REQUESTS, first=REQUESTS)
         agent.start(SPECFLEET_AGENT_TRAINER_COMMAND=REAL_TRAINER)
         await_version(agent, before + ROUNDS)
-        state = asyncio.run(first_state(address))
         agent.stop()
+        # Only now: what the agent has counted, the aggregator has counted too.
+        state = asyncio.run(first_state(address))
         with safe_open(agent.state / TRAINER_STATE, framework="np") as file:
             is_owing = any(name.startswith("residual.") for name in list(file.keys()))
     return Story(tuple(entries(agent.log())), state, is_owing)

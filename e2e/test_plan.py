@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ def deployment(operator: str, *, watch: str) -> dict[str, Any]:
     labels = {
         "app.kubernetes.io/component": "operator",
         "app.kubernetes.io/part-of": "specfleet",
+        "app.kubernetes.io/version": version("specfleet"),
     }
     settings = {"AGENT_IMAGE": "agent:1", "AGGREGATOR_IMAGE": "aggregator:1", "NAMESPACES": watch}
     container = {
