@@ -61,6 +61,15 @@ def gain(value: str, reference: str) -> str:
     return f"({value}) / on () group_left () ({reference}) - 1"
 
 
+def mean(expression: str) -> str:
+    """Return the mean of an expression over the time shown, where it had a value.
+
+    Comparisons are made at each moment and then averaged: load changes with time, and two drafters
+    are seldom served equally long of the day.
+    """
+    return f"avg_over_time(({expression})[{SHOWN}:$__interval])"
+
+
 def quantile(q: float, metric: str, *, by: str = "", where: str = FLEET) -> str:
     """Return a quantile of a histogram."""
     buckets = total(f"{metric}_bucket", by=f"{by}, le".lstrip(", "), where=where)
@@ -70,6 +79,11 @@ def quantile(q: float, metric: str, *, by: str = "", where: str = FLEET) -> str:
 def newest(metric: str, *, by: str = "", where: str = FLEET) -> str:
     """Return a gauge that several lineages or restarted pods may show: the largest."""
     return f"max {_by(by)}({metric}{{{where}}})"
+
+
+def last(metric: str, *, by: str = "", where: str = FLEET) -> str:
+    """Return what a gauge that comes and goes was last, within the time shown."""
+    return f"max {_by(by)}(last_over_time({metric}{{{where}}}[{SHOWN}]))"
 
 
 def or_none(expression: str, label: str, text: str = "none") -> str:

@@ -9,6 +9,8 @@ from tools.dashboards.expressions import (
     SHOWN,
     acceptance_length,
     gain,
+    last,
+    mean,
     newest,
     speed,
     total,
@@ -28,14 +30,11 @@ ANSWER = Row(
         Panel(
             "Speed over stock",
             "By how much adapted drafters exceed the stock drafter in output tokens per second "
-            "in which the engine was busy, over the time shown. It compares what engines happened "
-            "to serve; the promotion beside it compared under equal conditions.",
+            "in which the engine was busy: the mean over the time shown, of moments in which both "
+            "were served. It compares what engines happened to serve; the promotion beside it "
+            "compared under equal conditions.",
             "percentunit",
-            (
-                Query(
-                    gain(speed(where=ADAPTED, window=SHOWN), speed(where=STOCK, window=SHOWN)), ""
-                ),
-            ),
+            (Query(mean(gain(speed(where=ADAPTED), speed(where=STOCK))), ""),),
             kind=Kind.NUMBER,
             width=4,
             decimals=1,
@@ -44,15 +43,12 @@ ANSWER = Row(
         ),
         Panel(
             "Acceptance length over stock",
-            "By how much adapted drafters exceed the stock drafter in tokens per verify step, over "
-            "the time shown.",
+            "By how much adapted drafters exceed the stock drafter in tokens per verify step: the "
+            "mean over the time shown, of moments in which both were served.",
             "percentunit",
             (
                 Query(
-                    gain(
-                        acceptance_length(where=ADAPTED, window=SHOWN),
-                        acceptance_length(where=STOCK, window=SHOWN),
-                    ),
+                    mean(gain(acceptance_length(where=ADAPTED), acceptance_length(where=STOCK))),
                     "",
                 ),
             ),
@@ -63,21 +59,27 @@ ANSWER = Row(
             no_value=NO_COMPARISON,
         ),
         Panel(
-            "Newest promotion's effect",
-            "What the newest candidate gains over what it was compared with: the estimate, between "
-            "the bounds of its confidence interval. A lower bound above zero is a proven gain.",
+            "Newest canary's effect",
+            "What the newest candidate gained on live engines over what it was compared with, in "
+            "output tokens per busy second: the estimate, between the bounds of its confidence "
+            "interval. A lower bound above zero is a proven gain.",
             "percentunit",
             (
                 Query(
-                    newest("specfleet_aggregator_promotion_effect_ratio", by="measure, bound"),
+                    last(
+                        "specfleet_aggregator_promotion_effect_ratio",
+                        by="bound",
+                        where=f'{FLEET},measure="tokens per busy second"',
+                    ),
                     "{{bound}}",
+                    absent="no canary has run yet",
                 ),
             ),
             kind=Kind.NUMBER,
             width=5,
             decimals=1,
             steps=WORSE_OR_BETTER,
-            no_value="no candidate was judged",
+            no_value="no canary has run",
         ),
         Panel(
             "Stable version",

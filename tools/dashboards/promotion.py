@@ -9,6 +9,7 @@ from tools.dashboards.expressions import (
     SHOWN,
     acceptance_length,
     growth,
+    last,
     newest,
     or_none,
     speed,
@@ -18,6 +19,8 @@ from tools.dashboards.model import Dashboard, Kind, Panel, Query, Row, State, St
 
 _EFFECT = "specfleet_aggregator_promotion_effect_ratio"
 _GUARDS = "specfleet_aggregator_promotion_guard_breached"
+_IN_REPLAY = f'{FLEET},measure="tokens per verify step"'
+_ON_CANARY = f'{FLEET},measure="tokens per busy second"'
 _VERDICT = (Step(None, "red"), Step(-0.005, "text"), Step(0.005, "green"))
 
 JUDGED = Row(
@@ -34,16 +37,34 @@ JUDGED = Row(
             decimals=0,
         ),
         Panel(
-            "Effect",
-            "What the newest candidate gains over what it is compared with: the estimate, between "
-            "the bounds of its confidence interval.",
+            "Effect in replay",
+            "What the newest candidate gains over what it is compared with, in tokens per verify "
+            "step on held-out requests: the estimate, between the bounds of its confidence "
+            "interval.",
             "percentunit",
-            (Query(newest(_EFFECT, by="measure, bound"), "{{bound}}"),),
+            (Query(last(_EFFECT, by="bound", where=_IN_REPLAY), "{{bound}}"),),
             kind=Kind.NUMBER,
-            width=8,
+            width=4,
             decimals=1,
             steps=_VERDICT,
             no_value="no candidate was judged",
+        ),
+        Panel(
+            "Effect on the canary",
+            "The same on live engines, in output tokens per busy second.",
+            "percentunit",
+            (
+                Query(
+                    last(_EFFECT, by="bound", where=_ON_CANARY),
+                    "{{bound}}",
+                    absent="no canary has run yet",
+                ),
+            ),
+            kind=Kind.NUMBER,
+            width=4,
+            decimals=1,
+            steps=_VERDICT,
+            no_value="no canary has run",
         ),
         Panel(
             "Breached guards",
@@ -132,7 +153,7 @@ COURSE = Row(
             "percentunit",
             (
                 Query(
-                    newest(_EFFECT, by="bound", where=f'{FLEET},measure="tokens per verify step"'),
+                    newest(_EFFECT, by="bound", where=_IN_REPLAY),
                     "{{bound}}",
                 ),
             ),
@@ -145,7 +166,7 @@ COURSE = Row(
             "percentunit",
             (
                 Query(
-                    newest(_EFFECT, by="bound", where=f'{FLEET},measure="tokens per busy second"'),
+                    newest(_EFFECT, by="bound", where=_ON_CANARY),
                     "{{bound}}",
                     absent="no canary has run yet, or the newest candidate is still in replay",
                 ),
