@@ -63,6 +63,12 @@ class Prometheus:
         found = self.at(expression, time.time())
         return found[0].points[0][1] if found else 0.0
 
+    def rules(self) -> dict[str, str]:
+        """Return the health of every rule by its name: ok, err, or unknown before its first run."""
+        with urllib.request.urlopen(f"{self.url}/api/v1/rules", timeout=60) as answer:
+            groups = json.load(answer)["data"]["groups"]
+        return {rule["name"]: rule["health"] for group in groups for rule in group["rules"]}
+
     def is_ready(self) -> bool:
         """Say whether it answers."""
         try:

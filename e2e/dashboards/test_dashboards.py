@@ -41,8 +41,11 @@ async def test_no_panel_of_a_fleet_that_learns_and_judges_is_empty(
     ):
         async with judging_fleet(out, engines=2):
             answers = await answers_without_gaps(server, began)
+            rules = server.rules()
 
     assert missed(answers) == []
+    assert rules
+    assert "err" not in rules.values(), rules
 
 
 async def answers_without_gaps(server: Prometheus, began: float) -> tuple[Answer, ...]:
