@@ -73,16 +73,19 @@ class Walker:
     ) -> bool:
         """Walk one request if one waits, and say so; `alive` is called now and then meanwhile.
 
-        The first ones that were ever held out come before the newest: without them, what they were
-        kept for would be decided by then.
+        The first ones that were ever held out take turns with the newest: all before them would
+        delay every candidate, and after them what they were kept for would be decided.
         """
         self._follow()
-        has_walked = self._walk_next(first, self._domain, alive) or self._walk_next(
-            newest, "", alive
-        )
+        turns = [(first, self._domain), (newest, "")]
+        turns.sort(key=lambda turn: self._num_walked(turn[1]))
+        has_walked = any(self._walk_next(requests, domain, alive) for requests, domain in turns)
         if self._clock() >= self._saved_at + SAVE_SECONDS:
             self._save()
         return has_walked
+
+    def _num_walked(self, domain: str) -> int:
+        return sum(walk.domain == domain for walk in self._walks.values())
 
     def _walk_next(self, requests: Sequence[Rows], domain: str, alive: Callable[[], None]) -> bool:
         walking, heads = self._walking, self._contenders
