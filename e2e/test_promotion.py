@@ -98,7 +98,7 @@ async def test_a_candidate_waits_for_approval_and_can_be_aborted(tmp_path: Path)
     async with judging_fleet(out, promotion={"mode": "Manual", "canary": QUICK}) as story:
         candidate = await story.next()
         assert await story.observer.until(
-            lambda: any(one.waits_for_approval for one in story.promotions()), seconds=300
+            lambda: any(one.waits_for_approval for one in story.promotions()), seconds=600
         )
         approved = specfleet("approve", candidate.id, "--directory", str(out))
         first = await story.until(candidate.id, "Done")

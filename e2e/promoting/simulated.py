@@ -30,7 +30,7 @@ from specfleet_common.store.ledger import Ledger
 from specfleet_common.store.versions import lineages
 from specfleet_common.wire.messages import PromotionState
 
-PATIENCE_SECONDS = 300.0
+PATIENCE_SECONDS = 600.0
 LOAD = Load(clients=4, max_tokens=48, distinct_prompts=400)
 BETTER = {"stock": [0.5, 0.2, 0.1], "default": [0.9, 0.8, 0.7]}
 """How often drafts are accepted: what was learnt is much better than stock."""
