@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
 from specfleet_common.telemetry import operator as names
+from specfleet_common.telemetry.metric import gauge_family
 from specfleet_operator.kinds import FLEET
 from specfleet_operator.observed import Object
 from specfleet_operator.store import FleetKey, Store
@@ -51,20 +51,14 @@ class FleetFigures(Collector):
 
 def conditions(fleets: Iterable[Object]) -> Family:
     """Return which status each condition of each fleet has."""
-    metric = names.FLEET_CONDITION
-    family = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
-    for labels, value in (sample for fleet in fleets for sample in _statuses(fleet)):
-        family.add_metric(labels, value)
-    return family
+    statuses = (sample for fleet in fleets for sample in _statuses(fleet))
+    return gauge_family(names.FLEET_CONDITION, statuses)
 
 
 def certificates(ends: Mapping[FleetKey, float]) -> Family:
     """Return when the certificate of each fleet's aggregator ends."""
-    metric = names.CERTIFICATE_EXPIRY
-    family = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
-    for fleet, end in ends.items():
-        family.add_metric((fleet.namespace, fleet.name), end)
-    return family
+    samples = (((fleet.namespace, fleet.name), end) for fleet, end in ends.items())
+    return gauge_family(names.CERTIFICATE_EXPIRY, samples)
 
 
 def _statuses(fleet: Object) -> Iterator[tuple[tuple[str, ...], float]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
@@ -17,7 +17,7 @@ from specfleet_agent.situation import Situation
 from specfleet_common.exchange import TrainerReport
 from specfleet_common.lineage import LOCAL, STOCK
 from specfleet_common.telemetry import agent as names
-from specfleet_common.telemetry.metric import Metric
+from specfleet_common.telemetry.metric import Metric, gauge_family
 from specfleet_common.wire.messages import VersionRef
 
 REFUSALS = ("torn", "format", "layout", "weights")
@@ -66,7 +66,7 @@ def families(reading: Reading) -> Iterator[Family]:
         yield from _trainer_families(seen.files.report)
     if seen.page is not None:
         yield from _engine_families(seen.page)
-        yield _gauges(
+        yield gauge_family(
             names.BREAK_EVEN,
             [((str(band),), length) for band, length in seen.break_even.bands.items()],
         )
@@ -96,7 +96,7 @@ def _trainer_families(report: TrainerReport) -> Iterator[Family]:
     yield _counter(names.TRAINER_POSITIONS, [((), report.positions)])
     yield _gauge(names.TRAINER_POSITIONS_RATE, report.positions_per_second)
     losses = enumerate(report.loss, start=1)
-    yield _gauges(names.TRAINER_LOSS, [((str(depth),), value) for depth, value in losses])
+    yield gauge_family(names.TRAINER_LOSS, [((str(depth),), value) for depth, value in losses])
 
 
 def _engine_families(page: EnginePage) -> Iterator[Family]:
@@ -138,14 +138,7 @@ def _drafter_name(page: EnginePage, digest: str) -> str:
 
 
 def _gauge(metric: Metric, value: float) -> Family:
-    return _gauges(metric, [((), value)])
-
-
-def _gauges(metric: Metric, samples: Iterable[Sample]) -> Family:
-    family = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
-    for labels, value in samples:
-        family.add_metric(labels, float(value))
-    return family
+    return gauge_family(metric, [((), value)])
 
 
 def _counter(metric: Metric, samples: Iterable[Sample]) -> Family:

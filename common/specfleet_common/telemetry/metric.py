@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +14,7 @@ from prometheus_client import (
     ProcessCollector,
     disable_created_metrics,
 )
+from prometheus_client.core import GaugeMetricFamily
 
 Kind = Literal["counter", "gauge", "histogram"]
 
@@ -56,6 +57,17 @@ def histogram(metric: Metric, registry: CollectorRegistry) -> Histogram:
     return Histogram(
         metric.name, metric.help, metric.labels, registry=registry, buckets=metric.buckets
     )
+
+
+def gauge_family(
+    metric: Metric, samples: Iterable[tuple[tuple[str, ...], float]]
+) -> GaugeMetricFamily:
+    """Return a gauge as a collector shows it: what it is for each tuple of labels."""
+    assert metric.kind == "gauge"
+    family = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
+    for labels, value in samples:
+        family.add_metric(labels, float(value))
+    return family
 
 
 def process_registry() -> CollectorRegistry:
