@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
+
+from tools import debian
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PACKAGES = ("chromium", "fonts-dejavu-core")
@@ -51,16 +52,7 @@ def find(environment: Mapping[str, str]) -> str | None:
 
 def _install(environment: Mapping[str, str]) -> None:
     print(f"browser: installing Debian's {' '.join(PACKAGES)}", file=sys.stderr)
-    for command in (
-        ["apt-get", "update", "-qq"],
-        ["apt-get", "install", "-qq", "-y", "--no-install-recommends", *PACKAGES],
-    ):
-        subprocess.run(
-            command,
-            env={**environment, "DEBIAN_FRONTEND": "noninteractive"},
-            stdout=subprocess.DEVNULL,
-            check=True,
-        )
+    debian.install(PACKAGES, environment)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tools import debian
 from tools.go import locked
 
 NETWORK = ipaddress.ip_network("10.244.0.0/24")
@@ -48,12 +49,7 @@ def missing() -> list[str]:
 def install() -> None:
     """Install what `missing` names, where that is a matter of Debian's packages."""
     packages = [*sorted(set(PACKAGES.values())), "containernetworking-plugins"]
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in (
-        ["apt-get", "update", "-qq"],
-        ["apt-get", "install", "-qq", "-y", "--no-install-recommends", *packages],
-    ):
-        subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
+    debian.install(packages, os.environ)
 
 
 @contextmanager
