@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tools.dashboards.choices import COHORTS, FLEET_NAME, NAMESPACE, STABLE_VERSIONS
+from tools.dashboards.comparing import EFFECT, ON_CANARY, WORSE_OR_BETTER
 from tools.dashboards.expressions import (
     COHORT,
     FLEET,
@@ -15,13 +16,12 @@ from tools.dashboards.expressions import (
     speed,
     total,
 )
-from tools.dashboards.model import Dashboard, Kind, Panel, Query, Row, Step
+from tools.dashboards.model import Dashboard, Kind, Panel, Query, Row
 from tools.dashboards.overview_rows import USERS, WELL
 
 STOCK = f'{FLEET},drafter="stock"'
 ADAPTED = f'{FLEET},drafter!="stock"'
 
-WORSE_OR_BETTER = (Step(None, "red"), Step(-0.005, "text"), Step(0.005, "green"))
 NO_COMPARISON = "no traffic on both"
 
 ANSWER = Row(
@@ -66,11 +66,7 @@ ANSWER = Row(
             "percentunit",
             (
                 Query(
-                    last(
-                        "specfleet_aggregator_promotion_effect_ratio",
-                        by="bound",
-                        where=f'{FLEET},measure="tokens per busy second"',
-                    ),
+                    last(EFFECT, by="bound", where=ON_CANARY),
                     "{{bound}}",
                     absent="no canary has run yet",
                 ),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tools.dashboards.choices import COHORTS, FLEET_NAME, NAMESPACE, STABLE_VERSIONS
+from tools.dashboards.comparing import EFFECT, IN_REPLAY, ON_CANARY, WORSE_OR_BETTER
 from tools.dashboards.expressions import (
     COHORT,
-    FLEET,
     SHOWN,
     acceptance_length,
     growth,
@@ -17,11 +17,7 @@ from tools.dashboards.expressions import (
 )
 from tools.dashboards.model import Dashboard, Kind, Panel, Query, Row, State, Step
 
-_EFFECT = "specfleet_aggregator_promotion_effect_ratio"
 _GUARDS = "specfleet_aggregator_promotion_guard_breached"
-_IN_REPLAY = f'{FLEET},measure="tokens per verify step"'
-_ON_CANARY = f'{FLEET},measure="tokens per busy second"'
-_VERDICT = (Step(None, "red"), Step(-0.005, "text"), Step(0.005, "green"))
 
 JUDGED = Row(
     "What is judged",
@@ -42,11 +38,11 @@ JUDGED = Row(
             "step on held-out requests: the estimate, between the bounds of its confidence "
             "interval.",
             "percentunit",
-            (Query(last(_EFFECT, by="bound", where=_IN_REPLAY), "{{bound}}"),),
+            (Query(last(EFFECT, by="bound", where=IN_REPLAY), "{{bound}}"),),
             kind=Kind.NUMBER,
             width=4,
             decimals=1,
-            steps=_VERDICT,
+            steps=WORSE_OR_BETTER,
             no_value="no candidate was judged",
         ),
         Panel(
@@ -55,7 +51,7 @@ JUDGED = Row(
             "percentunit",
             (
                 Query(
-                    last(_EFFECT, by="bound", where=_ON_CANARY),
+                    last(EFFECT, by="bound", where=ON_CANARY),
                     "{{bound}}",
                     absent="no canary has run yet",
                 ),
@@ -63,7 +59,7 @@ JUDGED = Row(
             kind=Kind.NUMBER,
             width=4,
             decimals=1,
-            steps=_VERDICT,
+            steps=WORSE_OR_BETTER,
             no_value="no canary has run",
         ),
         Panel(
@@ -153,7 +149,7 @@ COURSE = Row(
             "percentunit",
             (
                 Query(
-                    newest(_EFFECT, by="bound", where=_IN_REPLAY),
+                    newest(EFFECT, by="bound", where=IN_REPLAY),
                     "{{bound}}",
                 ),
             ),
@@ -166,7 +162,7 @@ COURSE = Row(
             "percentunit",
             (
                 Query(
-                    newest(_EFFECT, by="bound", where=_ON_CANARY),
+                    newest(EFFECT, by="bound", where=ON_CANARY),
                     "{{bound}}",
                     absent="no canary has run yet, or the newest candidate is still in replay",
                 ),
