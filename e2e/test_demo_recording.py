@@ -5,10 +5,9 @@ from __future__ import annotations
 import gzip
 import itertools
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 from e2e import testing
 from e2e.demo_page import page
@@ -78,6 +77,7 @@ def test_the_committed_recording_makes_a_report_of_a_run_without_errors() -> Non
     assert "tokens per verify step" in page(load(DEMO), report)
 
 
-@pytest.mark.parametrize("place", ["/home/", "/root/", "/tmp/", "/work/"])
-def test_the_committed_recording_tells_nothing_of_the_machine(place: str) -> None:
-    assert place not in gzip.decompress(DEMO.read_bytes()).decode()
+def test_the_committed_recording_tells_nothing_of_the_machine() -> None:
+    text = gzip.decompress(DEMO.read_bytes()).decode()
+
+    assert re.findall(r"/[\w.-]+/", text) == []
