@@ -21,8 +21,16 @@ TITLE_INCHES = 0.32
 LEFT_INCHES, RIGHT_INCHES = 0.85, 0.15
 BOTTOM_INCHES = {Kind.CURVES: 0.62, Kind.STATES: 0.32, Kind.NUMBER: 0.1}
 
-# Glyphs as text, so that the picture stays small; ids that do not differ from run to run.
-mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "specfleet"})
+# Glyphs as text in two fonts, curves without points that nobody can see, so that the picture
+# stays small; ids that do not differ from run to run.
+mpl.rcParams.update(
+    {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "specfleet",
+        "font.sans-serif": ["DejaVu Sans", "Arial"],
+        "path.simplify_threshold": 0.5,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

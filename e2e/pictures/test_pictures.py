@@ -13,7 +13,7 @@ from e2e.pictures.__main__ import plots, terminals
 from e2e.pictures.recorded import DEMO
 
 FOLDER = ROOT / "docs/pictures"
-LARGEST_BYTES = 200_000
+LARGEST_BYTES = 400_000
 
 
 def test_a_terminal_is_shown_with_what_the_fleet_did() -> None:
