@@ -75,12 +75,16 @@ def parse(name: str, description: str | None, arguments: Sequence[str], *, round
         default=ROOT / "out/captures-hi.npz",
         help="file with captured requests, made when it is missing, default %(default)s",
     )
-    parser.add_argument("--rounds", type=int, default=rounds, help="default %(default)s")
+    parser.add_argument(
+        "--rounds", type=int, default=rounds, help="at least 2, default %(default)s"
+    )
     parser.add_argument(
         "--local-steps", type=int, default=40, help="of each worker in a round, default %(default)s"
     )
     parser.add_argument("--seeds", type=int, default=2, help="runs of each, default %(default)s")
     given = parser.parse_args(arguments)
+    if given.rounds < 2:
+        parser.error(f"--rounds is {given.rounds}, expected at least 2: versions are compared")
     return Options(
         out=given.out.absolute(),
         captures=given.captures.absolute(),
