@@ -14,7 +14,7 @@ from specfleet_operator.naming import FLEET_LABEL
 from specfleet_operator.pacing import LAST_PAUSE_SECONDS
 from specfleet_operator.reconciling import reconcile
 from specfleet_operator.testing import BrokenOff
-from specfleet_operator.tests.test_reconciling import KEY, Scene
+from specfleet_operator.tests.scenes import KEY, Scene
 
 EDITS: tuple[dict[str, Any], ...] = (
     {"replicas": 0},
