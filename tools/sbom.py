@@ -75,16 +75,20 @@ def packages(lock: str) -> Iterator[Package]:
             yield Package(name, specifier.version, tuple(hashes))
 
 
-def bill(image: str, version: str, contents: Iterable[Package]) -> dict[str, Any]:
-    """Return the CycloneDX document."""
+def bill(
+    image: str, version: str, contents: Iterable[Package], **properties: str
+) -> dict[str, Any]:
+    """Return the CycloneDX document; `properties` say what else is known of the image."""
     components = [component(package) for package in contents]
-    identity = json.dumps([image, version, components])
+    about = [{"name": f"specfleet:{name}", "value": one} for name, one in properties.items()]
+    identity = json.dumps([image, version, components, about])
+    container = {"type": "container", "name": image, "version": version}
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "serialNumber": f"urn:uuid:{uuid.uuid5(SPACE, identity)}",
         "version": 1,
-        "metadata": {"component": {"type": "container", "name": image, "version": version}},
+        "metadata": {"component": container | ({"properties": about} if about else {})},
         "components": components,
     }
 

@@ -166,10 +166,9 @@ class AggregatorMetrics:
     def _show_promotion(self, lineage: str, newest: PromotionState | None) -> None:
         for phase in Phase:
             self._phase.labels(lineage, phase).set(newest is not None and phase == newest.phase)
-        sentences = newest.breaches if newest else ()
+        breached = newest.breached_guards if newest else ()
         for guard in Guard:
-            is_breached = any(sentence.startswith(guard) for sentence in sentences)
-            self._guard.labels(lineage, guard.name.lower()).set(is_breached)
+            self._guard.labels(lineage, guard.key).set(guard.key in breached)
 
     def _show_effects(self, effects: Mapping[tuple[str, ...], float]) -> None:
         for labels, value in effects.items():

@@ -12,20 +12,25 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
+COMPLETE_VARIABLE = "_SPECFLEET_COMPLETE"
+"""By which a shell asks the command what can follow."""
+
 FILES, NO_FILES = ":0", ":4"
 """Whether the shell may complete names of files where there is nothing else."""
+
+_PLUGIN = "from specfleet_cli.__main__ import kubectl; kubectl()"
 
 
 def completions(words: Sequence[str], environment: Mapping[str, str]) -> list[str]:
     """Return what the last word may become, and as the last line the directive."""
     line = ["specfleet", *words]
     asked = {
-        "_SPECFLEET_COMPLETE": "complete_bash",
+        COMPLETE_VARIABLE: "complete_bash",
         "COMP_WORDS": shlex.join(line),
         "COMP_CWORD": str(len(line) - 1),
     }
     done = subprocess.run(
-        [sys.executable, "-m", "specfleet_cli"],
+        [sys.executable, "-c", _PLUGIN],
         env={**environment, **asked},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from specfleet_cli.plan import FleetPlan, ProcessPlan
 from specfleet_cli.supervising import ProcessState
 from specfleet_common.files import write_file
+from specfleet_common.mistakes import summary
 from specfleet_common.store.location import Location
 
 FILE_NAME = "fleet.json"
@@ -114,5 +115,5 @@ def read_fleet(path: Path) -> Fleet:
         raise EndpointsError(f"{path}: cannot be read, is the fleet running? {error}") from error
     except ValidationError as error:
         raise EndpointsError(
-            f"{path}: not written by this version of specfleet: {error}"
+            f"{path}: not written by this version of specfleet: {summary(error)}"
         ) from error

@@ -7,14 +7,13 @@ import sys
 
 def main() -> int:
     """Check the settings first, import everything else second."""
-    from pydantic import ValidationError
-
+    from specfleet_common.environment import EnvironmentWrong, read_environment
     from specfleet_operator.settings import Settings
 
     try:
-        settings = Settings.model_validate({})
-    except ValidationError as error:
-        print(f"specfleet_operator: settings are wrong: {error}", file=sys.stderr)
+        settings = read_environment(Settings)
+    except EnvironmentWrong as error:
+        print(f"specfleet_operator: {error}", file=sys.stderr)
         return 2
 
     import asyncio

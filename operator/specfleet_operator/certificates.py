@@ -66,6 +66,22 @@ def new_key() -> ec.EllipticCurvePrivateKey:
     return ec.generate_private_key(ec.SECP256R1())
 
 
+def pem_certificates(text: str) -> list[x509.Certificate]:
+    """Return the certificates in a text, none when one of them is damaged."""
+    try:
+        return [x509.load_pem_x509_certificate(one.encode()) for one in _PEM.findall(text)]
+    except ValueError:
+        return []
+
+
+def text_of(data: Mapping[str, str], name: str) -> str:
+    """Return one value of a Secret, empty when it is missing or no text."""
+    try:
+        return base64.b64decode(data.get(name, ""), validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+
+
 def server_names(fleet: str, *, namespace: str, cluster_domain: str) -> tuple[str, ...]:
     """Return the names under which callers may know the aggregator."""
     name = aggregator_name(fleet)
@@ -89,7 +105,7 @@ def material(
     moment = datetime.fromtimestamp(now, tz=UTC)
     is_new = False
     signer = _read_pair(authority, "ca.crt", "ca.key")
-    bundle = [] if authority is None else _read_bundle(_text(authority, "ca.crt"))
+    bundle = [] if authority is None else pem_certificates(text_of(authority, "ca.crt"))
     if signer is None or _is_due(signer.certificate, moment):
         is_new = True
         signer = _new_authority(fleet, moment, make_key)
@@ -237,9 +253,9 @@ def _read_pair(data: Mapping[str, str] | None, certificate: str, key: str) -> _S
     """Return the first certificate and its key; None when they are not there or do not match."""
     if data is None:
         return None
-    found = _read_bundle(_text(data, certificate))
+    found = pem_certificates(text_of(data, certificate))
     try:
-        private = serialization.load_pem_private_key(_text(data, key).encode(), password=None)
+        private = serialization.load_pem_private_key(text_of(data, key).encode(), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         return None
     if not found or not isinstance(private, ec.EllipticCurvePrivateKey):
@@ -247,21 +263,6 @@ def _read_pair(data: Mapping[str, str] | None, certificate: str, key: str) -> _S
     if found[0].public_key() != private.public_key():
         return None
     return _Signed(found[0], private)
-
-
-def _read_bundle(text: str) -> list[x509.Certificate]:
-    try:
-        return [x509.load_pem_x509_certificate(one.encode()) for one in _PEM.findall(text)]
-    except ValueError:
-        return []
-
-
-def _text(data: Mapping[str, str], name: str) -> str:
-    """Return one value of a Secret, empty when it is missing or no text."""
-    try:
-        return base64.b64decode(data.get(name, ""), validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
-        return ""
 
 
 def _pem(certificate: x509.Certificate) -> str:

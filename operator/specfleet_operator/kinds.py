@@ -27,6 +27,7 @@ PROMOTION = Kind(naming.API_VERSION, naming.PROMOTION_KIND, "drafterpromotions")
 LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases")
 EVENT = Kind("events.k8s.io/v1", "Event", "events")
 POD = Kind("v1", "Pod", "pods")
+CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps")
 SECRET = Kind("v1", "Secret", "secrets")
 SERVICE_ACCOUNT = Kind("v1", "ServiceAccount", "serviceaccounts")
 
@@ -34,7 +35,7 @@ CHILDREN: tuple[Kind, ...] = (
     Kind("apps/v1", "StatefulSet", "statefulsets"),
     Kind("v1", "Service", "services"),
     POD,
-    Kind("v1", "ConfigMap", "configmaps"),
+    CONFIG_MAP,
     SECRET,
     SERVICE_ACCOUNT,
     Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"),

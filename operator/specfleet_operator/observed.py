@@ -52,7 +52,7 @@ class Trust:
     ca_pem: str
     """Certificates that callers trust, newest first; more than one while a new CA takes over."""
     ca_key_pem: str
-    """Key of the first of them."""
+    """Key of the first of them; empty when they are the user's own."""
     certificate_pem: str
     key_pem: str
     not_after: float
@@ -88,6 +88,8 @@ class Observed:
     """None while it was never reached."""
     trust: Trust | None = None
     """None while it is being made."""
+    trust_problem: str = ""
+    """What is wrong with the user's own certificate; `trust` is then what was there before it."""
     refused: tuple[Refusal, ...] = ()
     """What the API server refused when the last plan was carried out."""
 

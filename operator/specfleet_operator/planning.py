@@ -42,6 +42,7 @@ from specfleet_operator.status import carried_over, status, transitions
 from specfleet_operator.wanting import Wanted, surplus, wanted
 
 REFUSED = "Refused"
+CERTIFICATE_UNUSABLE = "CertificateUnusable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,9 @@ def plan(observed: Observed, facts: OperatorFacts, now: float) -> Plan:
             if problem is not None and not _is_about_leftovers(observed)
             else _actions(subject, what, observed, apply, cohorts, there)
         )
+        if problem is None and observed.trust_problem:
+            # What was trusted before goes on being trusted, so the rest of the spec is carried out.
+            problem = Problem(CERTIFICATE_UNUSABLE, observed.trust_problem)
     verdicts = judge(
         observed.fleet,
         None if isinstance(subject, Problem) else subject,

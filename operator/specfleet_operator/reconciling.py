@@ -45,7 +45,7 @@ from specfleet_operator.pacing import Pace, Step, applying
 from specfleet_operator.planning import Plan, plan
 from specfleet_operator.store import FleetKey, Store
 from specfleet_operator.tokens import Keys
-from specfleet_operator.trusting import trust
+from specfleet_operator.trusting import trusting
 
 log = structlog.get_logger()
 
@@ -95,9 +95,8 @@ async def gather(fleet: FleetKey, world: World) -> Observed | None:
         world.aggregators.forget(fleet)
         return None
     uid = item["metadata"]["uid"]
-    known = await trust(
-        fleet,
-        uid=uid,
+    found = await trusting(
+        item,
         cluster=world.cluster,
         children=world.children,
         keys=world.keys,
@@ -105,6 +104,7 @@ async def gather(fleet: FleetKey, world: World) -> Observed | None:
         now=world.wall_clock(),
         make_key=world.make_key,
     )
+    known = found.trust
     if known is not None:
         world.certificate_ends[fleet] = known.not_after
         world.aggregators.follow(fleet, _address(fleet, known, world.facts()))
@@ -113,6 +113,7 @@ async def gather(fleet: FleetKey, world: World) -> Observed | None:
         children=belonging(uid, world.children.of_fleet(fleet)),
         aggregator=world.aggregators.view(fleet),
         trust=known,
+        trust_problem=found.problem,
         refused=world.refused.get(fleet, ()),
     )
 

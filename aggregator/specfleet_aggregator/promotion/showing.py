@@ -10,8 +10,12 @@ from specfleet_aggregator.promotion.assigning import Engines
 from specfleet_aggregator.promotion.history import History, Promotion
 from specfleet_aggregator.promotion.judging import Look
 from specfleet_aggregator.promotion.policy import PromotionPolicy
+from specfleet_common.judge.guards import Guard
 from specfleet_common.store.evidence import StoredVerdict, after
 from specfleet_common.wire.messages import EffectState, PromotionState
+
+_GUARD_KEYS = {guard.value: guard.key for guard in Guard}
+"""A store that a later version has written may name guards that are not known here."""
 
 
 def show(
@@ -53,6 +57,7 @@ def _shown(
 ) -> PromotionState:
     ended = promotion.withdrawn or promotion.ended
     judgement: Mapping[str, Any] = verdict.judgement if verdict else {}
+    breaches = _breaches(look) if look else _stored_breaches(judgement)
     return PromotionState(
         id=promotion.id,
         number=promotion.candidate.number,
@@ -69,11 +74,8 @@ def _shown(
         ),
         evidence_digest=_evidence_digest(promotion),
         effects=_effects(look) if look else _stored_effects(judgement),
-        breaches=(
-            tuple(breach.sentence for breach in look.judgement.breaches)
-            if look
-            else tuple(breach["sentence"] for breach in judgement.get("breaches", ()))
-        ),
+        breaches=tuple(sentence for _, sentence in breaches),
+        breached_guards=tuple(_GUARD_KEYS[guard] for guard, _ in breaches if guard in _GUARD_KEYS),
     )
 
 
@@ -97,6 +99,17 @@ def _waits(promotion: Promotion, policy: PromotionPolicy) -> bool:
 def _evidence_digest(promotion: Promotion) -> str:
     entries = (*promotion.advanced, promotion.ended, promotion.withdrawn)
     return next((entry.evidence for entry in reversed(entries) if entry and entry.evidence), "")
+
+
+def _breaches(look: Look) -> tuple[tuple[str, str], ...]:
+    """Return the words of every guard that does not hold, and the sentence about it."""
+    return tuple((one.reason.subject, one.sentence) for one in look.judgement.breaches)
+
+
+def _stored_breaches(judgement: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (one["reason"]["subject"], one["sentence"]) for one in judgement.get("breaches", ())
+    )
 
 
 def _effects(look: Look) -> tuple[EffectState, ...]:

@@ -50,8 +50,8 @@ def state(*workers: str) -> FleetState:
     return showing.show(lineage, policy(), now=0.0)
 
 
-def judged(*effects: EffectState, breaches: tuple[str, ...] = ()) -> FleetState:
-    promotion = replace(PROMOTION, effects=effects, breaches=breaches)
+def judged(*effects: EffectState, breached_guards: tuple[str, ...] = ()) -> FleetState:
+    promotion = replace(PROMOTION, effects=effects, breached_guards=breached_guards)
     return replace(state(), promotions=(promotion,))
 
 
@@ -110,10 +110,10 @@ def test_another_phase_is_judged_by_another_measure() -> None:
 def test_the_guard_that_is_breached_is_told_from_the_others() -> None:
     page = Page()
 
-    page.show(judged(EFFECT, breaches=("time to first token rose by +40 %, allowed is +5 %",)))
+    page.show(judged(EFFECT, breached_guards=("ttft",)))
 
     breached = {
-        guard: page.of_lineage("promotion_guard_breached", guard=guard.name.lower())
+        guard: page.of_lineage("promotion_guard_breached", guard=guard.key)
         for guard in Guard
     }
     assert {guard for guard, value in breached.items() if value} == {Guard.TTFT}

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from specfleet_common.api.references import SecretReference
 from specfleet_common.api.resource import Resource
 from specfleet_common.api.values import Fraction, Percent, PositiveDecimal, Seconds
 from specfleet_common.codecs.codec import Codec
@@ -54,6 +55,12 @@ class Aggregation(Resource):
         "values of every weight. Of one or two deltas, each makes the mean.",
     )
     outer: Outer = Field(default=Outer(), description="The step from one version to the next.")
+    tls_secret_ref: SecretReference | None = Field(
+        default=None,
+        description="Secret with the aggregator's certificate and key and the certificates to "
+        "trust, as PEM: tls.crt, tls.key and ca.crt. A new one is taken up without a restart. The "
+        "operator's own authority when absent. In a cluster.",
+    )
     codec: Codec = Field(
         default=Codec.FLOAT32,
         description="How workers send what they have learned. Float32: as it is, 4 bytes per "

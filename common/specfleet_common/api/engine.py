@@ -9,45 +9,23 @@ from pydantic import Field, StringConstraints, field_validator
 from specfleet_common.api.engine_options import (
     argument_refusal,
     argument_rules,
-    variable_refusal,
-    variable_rules,
 )
 from specfleet_common.api.pods import Pod, Resources
 from specfleet_common.api.quantities import Quantity, amount, at_least
 from specfleet_common.api.references import Image, ObjectName
 from specfleet_common.api.resource import Resource
 from specfleet_common.api.rules import check_told_apart, keyed_by, rule, rules
+from specfleet_common.api.variables import EngineVariable
 
 EngineArgument = Annotated[
     str,
     StringConstraints(min_length=1, max_length=4096),
     Field(json_schema_extra=rules(*argument_rules())),
 ]
-VariableName = Annotated[
-    str,
-    StringConstraints(max_length=256, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$"),
-    Field(json_schema_extra=rules(*variable_rules())),
-]
 
 _SMALLEST_SHARED_MEMORY = "192Mi"
 """Twice the ring, because an engine that starts again finds the one before it, and weights."""
 _ROOM_NEEDED = f"expected at least {_SMALLEST_SHARED_MEMORY} for captured tokens and weights"
-
-
-class EngineVariable(Resource):
-    """One environment variable of the engine."""
-
-    name: VariableName = Field(description="Name of the variable.")
-    value: Annotated[str, StringConstraints(max_length=65_536)] = Field(
-        description="Value of the variable."
-    )
-
-    @field_validator("name")
-    @classmethod
-    def _is_the_users(cls, name: str) -> str:
-        if refusal := variable_refusal(name):
-            raise ValueError(refusal)
-        return name
 
 
 class ClaimReference(Resource):

@@ -18,6 +18,7 @@ from specfleet_common.api.promotion import Decision
 from specfleet_common.api.resource import Resource
 from specfleet_common.codecs.codec import Codec
 from specfleet_common.diloco.rule import Rule
+from specfleet_common.mistakes import summary
 
 HEARTBEAT_SECONDS: Final = 1.0
 DEPTH_DECAY: Final = 0.8
@@ -146,11 +147,7 @@ def parse_settings(data: bytes) -> LearningSettings:
     try:
         return LearningSettings.model_validate_json(data)
     except ValidationError as error:
-        mistakes = (
-            f"{'.'.join(map(str, mistake['loc'])) or 'file'}: {mistake['msg']}"
-            for mistake in error.errors(include_url=False, include_context=False)
-        )
-        raise SettingsError("; ".join(mistakes)) from error
+        raise SettingsError(summary(error)) from error
 
 
 def learning_settings(

@@ -6,37 +6,21 @@ Paths in the result are absolute. Whether they exist is for whoever uses them to
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
 from pathlib import Path
-from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from specfleet_common.api.fleet import SpeculatorFleet
-from specfleet_common.api.mistakes import sentences, shown
+from specfleet_common.api.mistakes import sentences
 from specfleet_common.api.store import Store
 from specfleet_common.api.target import Target
+from specfleet_common.api.yaml_text import YamlError, read_document
+from specfleet_common.files import read_small
+from specfleet_common.mistakes import shown
 
 
 class ManifestError(ValueError):
     """A manifest cannot be used; the message says where and why, one line per mistake."""
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML that refuses a key given twice instead of keeping the last one."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if key in seen:
-                raise yaml.MarkedYAMLError(
-                    problem=f"{key!r} is given twice, expected once",
-                    problem_mark=key_node.start_mark,
-                )
-            seen.add(key)
-        return super().construct_mapping(node, deep)
 
 
 def load_fleet(path: Path) -> SpeculatorFleet:
@@ -55,9 +39,9 @@ def load_fleet(path: Path) -> SpeculatorFleet:
 def parse_fleet(text: str, *, source: str) -> SpeculatorFleet:
     """Return the fleet in YAML text, paths as written; `source` names the text in messages."""
     try:
-        document = yaml.load(text, _Loader)
-    except yaml.YAMLError as error:
-        raise ManifestError(f"{source}: not YAML: {error}") from error
+        document = read_document(text)
+    except YamlError as error:
+        raise ManifestError(f"{source}: {error}") from error
     if not isinstance(document, dict):
         raise ManifestError(
             f"{source}: is {shown(document)}, expected a mapping with apiVersion, kind, metadata"
@@ -65,7 +49,12 @@ def parse_fleet(text: str, *, source: str) -> SpeculatorFleet:
         )
     try:
         # Through JSON, because strict pydantic takes a list for a tuple only from JSON.
-        return SpeculatorFleet.model_validate_json(json.dumps(document, default=str))
+        written = json.dumps(document, default=str)
+    except (ValueError, RecursionError) as error:
+        # A hexadecimal number may have more digits than Python writes.
+        raise ManifestError(f"{source}: cannot be written as JSON: {error}") from error
+    try:
+        return SpeculatorFleet.model_validate_json(written)
     except ValidationError as error:
         lines = [f"{source}: {line}" for line in sentences(error, SpeculatorFleet)]
         raise ManifestError("\n".join(lines)) from error
@@ -73,8 +62,10 @@ def parse_fleet(text: str, *, source: str) -> SpeculatorFleet:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return read_small(path).decode()
+    except OSError as error:
+        raise ManifestError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
         raise ManifestError(f"{path}: cannot be read: {error}") from error
 
 

@@ -23,6 +23,7 @@ class NetworkPolicy(Resource):
     egress_to: Peers | None = Field(
         default=None,
         description="Where engines and aggregator may connect to besides each other and DNS, as "
-        "peers of a NetworkPolicy; the store has to be among them. When absent, engines connect to "
-        "nothing more, and the aggregator to everything, as a policy knows no host names.",
+        "peers of a NetworkPolicy; the store has to be among them, and the hub for engines that "
+        "download the model. When absent, engines connect to nothing more (to port 443 when they "
+        "download the model), and the aggregator to everything, as a policy knows no host names.",
     )

@@ -146,6 +146,14 @@ class PromotionStatus(Resource):
         tuple[Annotated[str, StringConstraints(max_length=LONGEST_SENTENCE)], ...],
         Field(max_length=MOST_BREACHES),
     ] = Field(default=(), description="Guards that do not hold, one sentence for each.")
+    breached_guards: Annotated[
+        tuple[Annotated[str, StringConstraints(max_length=LONGEST_NAME)], ...],
+        Field(max_length=MOST_BREACHES),
+    ] = Field(
+        default=(),
+        description="The same guards as spec.promotion.guards of the fleet names them, and "
+        "preemptions.",
+    )
     evidence_digest: Digest | None = Field(
         default=None, description="Digest of the evidence in the store."
     )

@@ -16,6 +16,9 @@ ObjectName = Annotated[
 ]
 """Name of an object in Kubernetes."""
 
+DataKey = Annotated[str, StringConstraints(max_length=253, pattern=r"^[-._a-zA-Z0-9]+$")]
+"""Key of a Secret or of a ConfigMap."""
+
 Image = Annotated[str, StringConstraints(min_length=1, max_length=512, pattern=r"^[a-z0-9][^\s]*$")]
 """Name of a container image."""
 
@@ -33,6 +36,6 @@ class SecretKeyReference(Resource):
     """One key of a Secret beside the fleet."""
 
     name: ObjectName = Field(description="Name of the Secret, in the namespace of the fleet.")
-    key: Annotated[str, StringConstraints(max_length=253, pattern=r"^[-._a-zA-Z0-9]+$")] = Field(
+    key: DataKey = Field(
         default="ca.crt", description="Key of the Secret that has the certificates."
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import ConfigDict, Field, StringConstraints
 from pydantic.functional_validators import model_validator
 
-from specfleet_common.api.references import ObjectName
+from specfleet_common.api.references import DataKey, ObjectName
 from specfleet_common.api.resource import Resource
 from specfleet_common.api.rules import rule, rules
 from specfleet_common.api.values import Text
@@ -16,11 +17,15 @@ from specfleet_common.api.values import Text
 AbsolutePath = Annotated[str, StringConstraints(max_length=1024, pattern=r"^/[^:]*$")]
 RelativePath = Annotated[str, StringConstraints(max_length=1024, pattern=r"^[^/:][^:]*$")]
 
-SOURCE_NEEDED: Final = "a cluster needs a source, set persistentVolumeClaim or hostPath"
+SOURCE_NEEDED: Final = (
+    "a cluster needs a source, set persistentVolumeClaim, hostPath or huggingFace"
+)
 
 _PATH_WITHIN = "path is a directory of the volume, expected a path without '..'"
 _MODEL_WITHIN = "model is a directory of the source, expected a relative path without '..'"
-_ONE_SOURCE = "set exactly one of persistentVolumeClaim and hostPath"
+_ONE_SOURCE = "set exactly one of persistentVolumeClaim, hostPath and huggingFace"
+_HUB_NAME = r"[A-Za-z0-9][-A-Za-z0-9_.]*(/[A-Za-z0-9][-A-Za-z0-9_.]*)?"
+_MODEL_ON_HUB = "model is a repository of the hub, expected owner/name"
 
 
 class ClaimSource(Resource):
@@ -58,13 +63,35 @@ class HostPathSource(Resource):
     path: AbsolutePath = Field(description="Directory of every node that may run an engine.")
 
 
+class TokenReference(Resource):
+    """A token in a Secret beside the fleet."""
+
+    name: ObjectName = Field(description="Name of the Secret, in the namespace of the fleet.")
+    key: DataKey = Field(default="token", description="Key of the Secret that has the token.")
+
+
+class HuggingFaceSource(Resource):
+    """Model files that every engine's pod downloads before the engine starts."""
+
+    revision: Annotated[str, StringConstraints(max_length=40, pattern=r"^[0-9a-f]{40}$")] = Field(
+        description="Commit of the repository, in full: a branch could change between the starts "
+        "of two engines, and drafters of one target are never applied to another."
+    )
+    token_secret_ref: TokenReference | None = Field(
+        default=None,
+        description="Secret with the token for a private or gated repository. Only the container "
+        "that downloads sees it.",
+    )
+
+
 class Source(Resource):
     """Where the directory is that has the model: exactly one of the fields."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
             rule(
-                "has(self.persistentVolumeClaim) != has(self.hostPath)",
+                "[has(self.persistentVolumeClaim), has(self.hostPath), has(self.huggingFace)]"
+                ".filter(given, given).size() == 1",
                 _ONE_SOURCE,
             )
         )
@@ -79,9 +106,17 @@ class Source(Resource):
         "enforce the Pod Security levels baseline or restricted refuse it.",
     )
 
+    hugging_face: HuggingFaceSource | None = Field(
+        default=None,
+        description="A repository of the Hugging Face hub, which target.model names. It is "
+        "downloaded into engine.cacheVolume, once for every engine, or without one into each new "
+        "pod. In a cluster.",
+    )
+
     @model_validator(mode="after")
     def _is_one(self) -> Self:
-        if (self.persistent_volume_claim is None) == (self.host_path is None):
+        given = (self.persistent_volume_claim, self.host_path, self.hugging_face)
+        if sum(one is not None for one in given) != 1:
             raise ValueError(_ONE_SOURCE)
         return self
 
@@ -98,12 +133,19 @@ class Target(Resource):
                 _MODEL_WITHIN,
                 field=".model",
             ),
+            rule(
+                "!has(self.source) || !has(self.source.huggingFace) || "
+                f"self.model.matches('^{_HUB_NAME}$')",
+                _MODEL_ON_HUB,
+                field=".model",
+            ),
         )
     )
 
     model: Text = Field(
         description="Directory with config.json, tokenizer and safetensors files of the model; "
-        "relative to the source, or without one to the manifest."
+        "relative to the source, or without one to the manifest. With source.huggingFace, the "
+        "repository."
     )
     source: Source | None = Field(
         default=None,
@@ -125,4 +167,7 @@ class Target(Resource):
         model = PurePosixPath(self.model)
         if self.source is not None and (model.is_absolute() or ".." in model.parts):
             raise ValueError(_MODEL_WITHIN)
+        is_on_hub = self.source is not None and self.source.hugging_face is not None
+        if is_on_hub and not re.fullmatch(_HUB_NAME, self.model):
+            raise ValueError(_MODEL_ON_HUB)
         return self

@@ -50,8 +50,12 @@ def num_gpus(fleet: SpeculatorFleet) -> int:
 def engine_environment(
     fleet: SpeculatorFleet, cohort: Cohort, *, shm_directory: str
 ) -> dict[str, str]:
-    """Return what is added to its environment; `shm_directory` is shared with its agent."""
-    capture = fleet.spec.trainer.capture
+    """Return what is added to its environment; `shm_directory` is shared with its agent.
+
+    Variables whose value is somewhere else are not among them, whatever they would be otherwise.
+    """
+    capture, users = fleet.spec.trainer.capture, fleet.spec.engine.env
+    found_elsewhere = {variable.name for variable in users if variable.value is None}
     settings = {
         "SHM_DIRECTORY": shm_directory,
         "FLEET": fleet.metadata.name,
@@ -61,13 +65,12 @@ def engine_environment(
         "HOLDOUT_PERCENT": str(capture.holdout_percent),
         "KEY_TOKENS": str(capture.key_tokens),
     }
+    # The model is a directory, and nothing is reported to anyone.
+    usual = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
     return {
-        # The model is a directory, and nothing is reported to anyone.
-        "HF_HUB_OFFLINE": "1",
-        "VLLM_NO_USAGE_STATS": "1",
-        "DO_NOT_TRACK": "1",
-        **{variable.name: variable.value for variable in fleet.spec.engine.env},
+        **{name: value for name, value in usual.items() if name not in found_elsewhere},
+        **{variable.name: variable.value for variable in users if variable.value is not None},
         **prefixed("SPECFLEET_ENGINE_", settings),
-        # The plugin has no adapter for vLLM's second model runner.
+        # What the plugin does with vLLM's second model runner has not been run on a GPU yet.
         "VLLM_USE_V2_MODEL_RUNNER": "0",
     }

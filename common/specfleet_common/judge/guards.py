@@ -20,12 +20,17 @@ LATENCY = ConfidenceSequence(scale=20.0, minimum_clusters=6)
 
 
 class Guard(StrEnum):
-    """What is guarded; sentences about a breach begin with it."""
+    """What is guarded, in the words of sentences and of stored judgements."""
 
     TPOT = "time per output token"
     TTFT = "time to first token"
     ERRORS = "failed requests"
     PREEMPTIONS = "preemptions"
+
+    @property
+    def key(self) -> str:
+        """Return the guard as settings, metrics and resources name it."""
+        return self.name.lower()
 
 
 @dataclass(frozen=True, slots=True)

@@ -274,6 +274,8 @@ class PromotionState:
     effects: tuple[EffectState, ...] = ()
     breaches: tuple[str, ...] = ()
     """Guards that do not hold, one sentence for each."""
+    breached_guards: tuple[str, ...] = ()
+    """The same guards by their keys; empty from aggregators that did not tell them yet."""
 
 
 @dataclass(frozen=True, slots=True)

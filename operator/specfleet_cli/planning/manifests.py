@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from specfleet_cli.api_server import VERSION
+from specfleet_common.api.yaml_text import YamlError, read_documents
 
 KIND = "SpeculatorFleet"
 STANDARD_INPUT = "-"
@@ -27,8 +26,8 @@ def fleets_of(source: str, namespace: str, *, is_chosen: bool) -> list[Json]:
     """
     try:
         text = sys.stdin.read() if source == STANDARD_INPUT else Path(source).read_text("utf-8")
-        documents = [one for one in yaml.safe_load_all(text) if isinstance(one, dict)]
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        documents = [one for one in read_documents(text) if isinstance(one, dict)]
+    except (OSError, UnicodeDecodeError, YamlError) as error:
         raise PlanError(f"{source}: cannot be read: {error}") from error
     found = [one for one in documents if one.get("kind") == KIND]
     if not found:

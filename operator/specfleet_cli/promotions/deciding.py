@@ -13,12 +13,15 @@ class DecisionError(ValueError):
     """The decision cannot be; the message says why, and what could be."""
 
 
-def named(promotions: Sequence[Listed], name: str) -> Listed:
-    """Return the promotion of that name; DecisionError when there is none."""
+def named(promotions: Sequence[Listed], name: str, *, elsewhere: str = "") -> Listed:
+    """Return the promotion of that name; DecisionError when there is none.
+
+    `elsewhere` says where promotions are that are not among these.
+    """
     for promotion in promotions:
         if promotion.name == name:
             return promotion
-    raise DecisionError(f"{name}: is no promotion here, expected {_one_of(promotions)}")
+    raise DecisionError(f"{name}: is no promotion here, expected {_one_of(promotions)}{elsewhere}")
 
 
 def check(promotion: Listed, decision: Decision, mode: Mode) -> None:

@@ -16,6 +16,12 @@ from specfleet_common.api.references import SecretKeyReference, SecretReference
 from specfleet_common.commands.aggregator import store_location
 from specfleet_common.store.credentials import ACCESS_KEY, SECRET_KEY, SESSION_TOKEN
 
+_PRUNED = (
+    ". Objects of ended promotions go when a fleet has more than promotion.historyLimit, and its "
+    "store keeps all: name it with --store and the fleet's manifest, where a promotion is named "
+    "without the fleet in front"
+)
+
 
 class ClusterSource:
     """The DrafterPromotions of a namespace; `scratch` is a directory for certificates."""
@@ -40,7 +46,7 @@ class ClusterSource:
 
     def promotion(self, name: str) -> Listed:
         """Return one with all that its object says."""
-        return named(self.promotions(), name)
+        return named(self.promotions(), name, elsewhere=_PRUNED)
 
     def decide(self, name: str, decision: Decision) -> str:
         """Write the decision into the object, from where the operator passes it on."""

@@ -19,6 +19,7 @@ from specfleet_cli.options import (
     OutputOption,
 )
 from specfleet_cli.promotions.where import Where
+from specfleet_cli.status.completing import fleet_names
 
 WATCH_SECONDS = 2.0
 
@@ -26,7 +27,10 @@ WATCH_SECONDS = 2.0
 def status(
     context: typer.Context,
     fleet: Annotated[
-        str | None, typer.Argument(help="The fleet; all that are there without it.")
+        str | None,
+        typer.Argument(
+            help="The fleet; all that are there without it.", autocompletion=fleet_names
+        ),
     ] = None,
     output: OutputOption = Output.TABLE,
     watch: Annotated[

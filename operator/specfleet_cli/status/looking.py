@@ -54,6 +54,17 @@ def looking(name: str | None, where: Where, *, in_cluster: bool) -> Iterator[Loo
     yield lambda: tuple(asyncio.run(_seen(run.fleet)) for run in _runs(name, where.directory))
 
 
+def names(where: Where, *, in_cluster: bool) -> tuple[str, ...]:
+    """Return the names of the fleets that `looking` would find; one of MISTAKES otherwise."""
+    if where.is_in_a_cluster or (in_cluster and not where.is_local):
+        from specfleet_cli.api_server import FLEETS, VERSION, connected
+
+        access = ClusterAccess(where.namespace, where.kubeconfig, where.context)
+        with connected(access) as server:
+            return tuple(item["metadata"]["name"] for item in server.items(VERSION, FLEETS))
+    return tuple(run.fleet.fleet for run in _runs(None, where.directory))
+
+
 def _runs(name: str | None, directory: Path | None) -> tuple[Run, ...]:
     """Return the runs of this machine that are meant."""
     if directory is not None:

@@ -61,7 +61,7 @@ def _document(path: Path, number: int, line: str) -> Document:
     try:
         fields = json.loads(line)
         document = Document(id=fields["id"], text=fields["text"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise PromptsError(
             f"{path}, line {number}: is {line[:80]!r}, expected a JSON object with id and text"
         ) from error

@@ -70,6 +70,8 @@ def trust_objects(subject: Subject, trust: Trust) -> list[Json]:
         kind="kubernetes.io/tls",
         texts={"tls.crt": trust.certificate_pem, "tls.key": trust.key_pem},
     )
+    if not trust.ca_key_pem:
+        return [public, certificate]
     authority = _secret(
         subject,
         authority_name(subject.name),

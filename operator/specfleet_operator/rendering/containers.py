@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from specfleet_common.api.pods import Resources
+from specfleet_common.api.variables import EngineVariable
 from specfleet_operator.rendering.subject import Json
 
 USER_ID = 10001
@@ -43,6 +44,21 @@ def home() -> dict[str, str]:
 def field_variable(name: str, path: str) -> Json:
     """Return an environment variable whose value is a field of the pod."""
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def secret_variable(name: str, secret: str, key: str) -> Json:
+    """Return an environment variable whose value is in a Secret."""
+    return {"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}
+
+
+def users_variables(wanted: Iterable[EngineVariable]) -> list[Json]:
+    """Return environment variables as a user wrote them, with exactly these values."""
+    return [
+        {"name": one.name, "value": literal(one.value)}
+        if one.value is not None
+        else one.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        for one in wanted
+    ]
 
 
 def literal(text: str) -> str:

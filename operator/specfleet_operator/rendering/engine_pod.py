@@ -7,11 +7,9 @@ running fleet only when its spec changes the pods anyway.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import PurePosixPath
 
 from specfleet_common.api.fleet import AGENT_MEMORY, Cohort
 from specfleet_common.api.quantities import amount
-from specfleet_common.api.target import Source
 from specfleet_common.commands import agent, engine
 from specfleet_operator.naming import (
     AGENT_PORT,
@@ -37,7 +35,17 @@ from specfleet_operator.rendering.containers import (
     pod_security,
     resources,
     trust_volume,
+    users_variables,
     variables,
+)
+from specfleet_operator.rendering.model import (
+    POD_NAME,
+    download,
+    model_mount,
+    model_path,
+    model_volume,
+    pod_name,
+    pod_name_variable,
 )
 from specfleet_operator.rendering.subject import Json, Subject, labels
 
@@ -45,7 +53,6 @@ PYTHON = "python3"
 _PLUGIN = "/opt/specfleet/plugin"
 """Where the agent's image has the plugin, and where the engine sees the copy."""
 _COPY = "/plugin"
-_MODELS = "/models"
 _SHARED_MEMORY = "/dev/shm"
 _SHM_DIRECTORY = f"{_SHARED_MEMORY}/specfleet"
 _STATE = "/var/lib/specfleet"
@@ -53,7 +60,6 @@ _CACHE = "/cache"
 _TOKEN_DIRECTORY, _TOKEN_FILE = "/var/run/specfleet/token", "token"
 _TOKEN_SECONDS = 3600
 
-_POD_NAME = "SPECFLEET_POD_NAME"
 _SECONDS_TO_END = 30
 """After the drain, for the engine and then its agent to end."""
 _SECONDS_TO_FINISH = 15
@@ -73,7 +79,11 @@ def engine_template(subject: Subject, cohort: Cohort) -> Json:
         "enableServiceLinks": False,
         "securityContext": {**pod_security(), **(pod.security_context or {})},
         "terminationGracePeriodSeconds": wanted.drain_seconds + _SECONDS_TO_END,
-        "initContainers": [_plugin(subject), _agent(subject, cohort)],
+        "initContainers": [
+            _plugin(subject),
+            *download(subject, python=PYTHON, image=_engine_image(subject), plugin=_plugin_mount()),
+            _agent(subject, cohort),
+        ],
         "containers": [_engine(subject, cohort)],
         "volumes": [*_volumes(subject), *pod.volumes],
     }
@@ -120,7 +130,7 @@ def _agent(subject: Subject, cohort: Cohort) -> Json:
         subject.fleet,
         cohort,
         aggregator=f"{host}:{AGGREGATOR_PORT}",
-        model=_model(subject),
+        model=model_path(subject),
         state_directory=_STATE,
         shm_directory=_SHM_DIRECTORY,
         http_port=AGENT_PORT,
@@ -138,7 +148,11 @@ def _agent(subject: Subject, cohort: Cohort) -> Json:
         "image": _agent_image(subject),
         "restartPolicy": "Always",
         "command": [PYTHON, "-m", agent.MODULE],
-        "env": [field_variable("SPECFLEET_AGENT_WORKER_ID", "metadata.uid"), *variables(settings)],
+        "env": [
+            *pod_name(subject),
+            field_variable("SPECFLEET_AGENT_WORKER_ID", "metadata.uid"),
+            *variables(settings),
+        ],
         "ports": [{"name": "agent", "containerPort": AGENT_PORT}],
         "startupProbe": http_probe("/healthz", "agent", period=1, failures=120, timeout=1),
         "resources": resources(subject.fleet.spec.trainer.resources),
@@ -147,7 +161,7 @@ def _agent(subject: Subject, cohort: Cohort) -> Json:
             mount("shm", _SHARED_MEMORY),
             mount("state", _STATE),
             mount("agent-tmp", "/tmp"),
-            _model_mount(subject),
+            model_mount(subject),
             mount("token", _TOKEN_DIRECTORY, read_only=True),
             mount(TRUST, TRUST_DIRECTORY, read_only=True),
         ],
@@ -172,16 +186,19 @@ def _engine(subject: Subject, cohort: Cohort) -> Json:
         **engine.engine_environment(subject.fleet, cohort, shm_directory=_SHM_DIRECTORY),
     }
     users_path = environment.get("PYTHONPATH")
+    for variable in wanted.env:
+        if variable.value is None:
+            environment.pop(variable.name, None)
     environment["PYTHONPATH"] = _PLUGIN if not users_path else f"{_PLUGIN}:{users_path}"
     arguments = engine.engine_arguments(
-        subject.fleet, model=_model(subject), host="0.0.0.0", port=ENGINE_PORT
+        subject.fleet, model=model_path(subject), host="0.0.0.0", port=ENGINE_PORT
     )
     container: Json = {
         "name": ENGINE,
-        "image": wanted.image or subject.facts.images.default_engine,
+        "image": _engine_image(subject),
         "command": [PYTHON],
         "args": literals([*arguments, *_ending()]),
-        "env": [field_variable(_POD_NAME, "metadata.name"), *variables(environment)],
+        "env": [pod_name_variable(), *variables(environment), *_found_elsewhere(subject)],
         "ports": [{"name": "http", "containerPort": ENGINE_PORT}],
         "startupProbe": http_probe(
             "/health", "http", period=5, failures=_START_MINUTES * 60 // 5, timeout=5
@@ -192,8 +209,8 @@ def _engine(subject: Subject, cohort: Cohort) -> Json:
         "securityContext": container_security(read_only_root=False),
         "volumeMounts": [
             mount("shm", _SHARED_MEMORY),
-            mount("plugin", _PLUGIN, read_only=True),
-            _model_mount(subject),
+            _plugin_mount(),
+            model_mount(subject),
             mount("engine-tmp", "/tmp"),
             {**mount("cache", _CACHE), **_own_directory(subject)},
             *wanted.pod.volume_mounts,
@@ -222,13 +239,11 @@ def _ending() -> list[str]:
 def _own_directory(subject: Subject) -> Json:
     """Return where in a volume of all engines this one has its directory."""
     cached = subject.fleet.spec.engine.cache_volume is not None
-    return {"subPathExpr": f"$({_POD_NAME})"} if cached else {}
+    return {"subPathExpr": f"$({POD_NAME})"} if cached else {}
 
 
 def _volumes(subject: Subject) -> list[Json]:
     wanted = subject.fleet.spec.engine
-    source = subject.fleet.spec.target.source
-    assert source is not None, "a fleet in a cluster has a source"
     return [
         {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": wanted.shared_memory}},
         empty_directory("plugin"),
@@ -236,7 +251,7 @@ def _volumes(subject: Subject) -> list[Json]:
         empty_directory("agent-tmp"),
         empty_directory("engine-tmp"),
         _cache(subject),
-        _source(source),
+        model_volume(subject),
         {
             "name": "token",
             "projected": {
@@ -263,24 +278,17 @@ def _cache(subject: Subject) -> Json:
     return {"name": "cache", "persistentVolumeClaim": claim}
 
 
-def _source(source: Source) -> Json:
-    if source.persistent_volume_claim is not None:
-        claim = {"claimName": source.persistent_volume_claim.claim_name, "readOnly": True}
-        return {"name": "model", "persistentVolumeClaim": claim}
-    assert source.host_path is not None
-    return {"name": "model", "hostPath": {"path": source.host_path.path, "type": "Directory"}}
+def _found_elsewhere(subject: Subject) -> list[Json]:
+    """Return the user's variables whose value the cluster has."""
+    return users_variables(one for one in subject.fleet.spec.engine.env if one.value is None)
 
 
-def _model_mount(subject: Subject) -> Json:
-    source = subject.fleet.spec.target.source
-    claim = source.persistent_volume_claim if source is not None else None
-    place = mount("model", _MODELS, read_only=True)
-    return {**place, "subPath": claim.path} if claim is not None and claim.path else place
+def _plugin_mount() -> Json:
+    return mount("plugin", _PLUGIN, read_only=True)
 
 
-def _model(subject: Subject) -> str:
-    """Return where the containers see the directory of the model."""
-    return str(PurePosixPath(_MODELS, subject.fleet.spec.target.model))
+def _engine_image(subject: Subject) -> str:
+    return subject.fleet.spec.engine.image or subject.facts.images.default_engine
 
 
 def _agent_image(subject: Subject) -> str:

@@ -20,6 +20,7 @@ from specfleet_operator.naming import (
 )
 from specfleet_operator.rendering.subject import Json, Subject, child, selector
 
+_HTTPS_PORT = 443
 # Some clusters' name servers listen on 5353 behind their Service.
 _DNS = {
     "ports": [
@@ -48,6 +49,7 @@ def _engines(subject: Subject) -> Json:
             _DNS,
             {"to": [own_aggregator], "ports": _ports(AGGREGATOR_PORT)},
             *_to(wanted.egress_to),
+            *_hub(subject),
         ],
     )
 
@@ -102,6 +104,15 @@ def _from(peers: Sequence[Any] | None, port: int) -> list[Json]:
 
 def _to(peers: Sequence[Any] | None) -> list[Json]:
     return [{"to": list(peers)}] if peers else []
+
+
+def _hub(subject: Subject) -> list[Json]:
+    """Return the way to the hub, for engines that download their model."""
+    source, wanted = subject.fleet.spec.target.source, subject.fleet.spec.network_policy
+    if source is None or source.hugging_face is None or wanted.egress_to is not None:
+        return []
+    # A policy knows no host names.
+    return [{"ports": _ports(_HTTPS_PORT)}]
 
 
 def _ports(number: int) -> list[Json]:

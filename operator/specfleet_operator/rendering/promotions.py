@@ -55,6 +55,9 @@ def promotion_status(promotion: PromotionState, *, generation: int) -> Json:
         "waitsForApproval": promotion.waits_for_approval,
         "effects": [_effect(effect) for effect in promotion.effects[:MOST_EFFECTS]],
         "breaches": [text[:LONGEST_SENTENCE] for text in promotion.breaches[:MOST_BREACHES]],
+        "breachedGuards": [
+            guard[:LONGEST_NAME] for guard in promotion.breached_guards[:MOST_BREACHES]
+        ],
         **({"evidenceDigest": promotion.evidence_digest} if promotion.evidence_digest else {}),
         **_engines(promotion),
         "startedAt": timestamp(promotion.started_at),

@@ -26,6 +26,7 @@ SECONDS = 60.0
 S3 = {"endpoint": "http://s3:9000", "bucket": "fleets", "credentialsSecretRef": {"name": "s3"}}
 CLAIM = {"persistentVolumeClaim": {"claimName": "models"}}
 HOST = {"hostPath": {"path": "/models"}}
+HUB = {"huggingFace": {"revision": "0123456789abcdef0123456789abcdef01234567"}}
 
 _PATHS = {resource.kind: resource.plural for resource in RESOURCES}
 

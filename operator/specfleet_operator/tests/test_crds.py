@@ -18,7 +18,10 @@ from tools.crds.definitions import FLEET, RESOURCES, Resource, definition
 from tools.generate_crds import files
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-CLUSTER_EXAMPLES = ("kind.yaml", "single-gpu.yaml", "eight-gpus.yaml", "external-s3.yaml")
+CLUSTER_EXAMPLES = (
+    *("kind.yaml", "single-gpu.yaml", "eight-gpus.yaml"),
+    *("external-s3.yaml", "hugging-face.yaml"),
+)
 
 KINDS = pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: str(resource.kind))
 

@@ -14,12 +14,23 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from specfleet_common.api.testing import fleet_object
-from specfleet_operator.tests.crds import CLAIM, HOST, S3, CustomResources, as_written
+from specfleet_operator.tests.crds import CLAIM, HOST, HUB, S3, CustomResources, as_written
 
 VALUES: dict[str, list[Any]] = {
     "metadata__name": ["a", "a-b", "a.b", "A", "-a", "a-", "9a", "x" * 40, "x" * 41, ""],
     "spec__target__model": ["a", "./a/b", "a/..", "..a", "/a", "a/../b", "", "x" * 4097],
-    "spec__target__source": [HOST, CLAIM, {}, None, {"hostPath": {"path": "models"}}, {"x": 1}],
+    "spec__target__source": [
+        HOST,
+        CLAIM,
+        HUB,
+        {**HUB, **CLAIM},
+        {"huggingFace": {"revision": "main"}},
+        {"huggingFace": {**HUB["huggingFace"], "tokenSecretRef": {"name": "hub"}}},
+        {},
+        None,
+        {"hostPath": {"path": "models"}},
+        {"x": 1},
+    ],
     "spec__target__dtype": ["float32", "bfloat16", "float16", 1],
     "spec__target__maxModelLen": [16, 15, 1 << 24, (1 << 24) + 1, "512"],
     "spec__drafter__family": ["mtp", "eagle3", None],
@@ -96,7 +107,16 @@ VALUES: dict[str, list[Any]] = {
         [{"name": "A", "value": "x"}, {"name": "A", "value": "y"}],
         [{"name": "PYTHONUNBUFFERED", "value": ""}],
         [{"name": "A", "value": 1}],
+        [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}],
+        [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s"}}}],
+        [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "a b"}}}],
+        [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}],
+        [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}}],
+        [{"name": "A", "valueFrom": {}}],
+        [{"name": "A", "value": "x", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
+        [{"name": "PYTHONPATH", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
     ],
+    "spec__aggregation__tlsSecretRef": [{"name": "tls"}, {"name": "T"}, {}, "tls"],
     "spec__engine__pod__volumes": [
         [{"name": "a", "x": {"y": [1, 0.5]}}],
         [{"name": "shm"}],

@@ -101,6 +101,7 @@ def test_nothing_of_a_whole_promotion_status_is_lost(api: CustomResources) -> No
             evidence_digest="c" * 64,
             effects=(effect(), effect(lower=-math.inf, upper=math.nan)),
             breaches=("time per output token rose by 9 %, expected at most 5 %",),
+            breached_guards=("tpot",),
         ),
         generation=1,
     )

@@ -8,7 +8,15 @@ import pytest
 import yaml
 
 from specfleet_common.api.testing import fleet_object
-from specfleet_operator.tests.crds import CLAIM, HOST, S3, CustomResources, as_written, conditions
+from specfleet_operator.tests.crds import (
+    CLAIM,
+    HOST,
+    HUB,
+    S3,
+    CustomResources,
+    as_written,
+    conditions,
+)
 from specfleet_operator.tests.test_crds import CLUSTER_EXAMPLES, EXAMPLES, KINDS
 from tools.crds.definitions import Resource
 
@@ -22,6 +30,7 @@ def test_the_schema_is_structural_and_served(api: CustomResources, resource: Res
     assert "NonStructuralSchema" not in found
 
 
+FIELD = {"fieldRef": {"fieldPath": "metadata.name"}}
 GOOD = [
     pytest.param({}, id="smallest"),
     pytest.param({"spec__target__source": CLAIM}, id="claim"),
@@ -29,6 +38,7 @@ GOOD = [
         {"spec__target__source": {"persistentVolumeClaim": {"claimName": "a.b", "path": "x/y"}}},
         id="path-of-a-claim",
     ),
+    pytest.param({"spec__target": {"model": "owner/name", "source": HUB}}, id="hub"),
     pytest.param({"spec__replicas": 0}, id="no-engines"),
     pytest.param({"spec__cohorts": [{"name": "a"}, {"name": "b", "serve": "Local"}]}, id="cohorts"),
     pytest.param({"spec__trainer__depthWeights": ["1", "0.5", "0.25"]}, id="depth-weights"),
@@ -81,19 +91,19 @@ BAD = [
     pytest.param(
         {"spec__target__source": None},
         "spec.target.source",
-        "a cluster needs a source, set persistentVolumeClaim or hostPath",
+        "a cluster needs a source, set persistentVolumeClaim, hostPath or huggingFace",
         id="no-source",
     ),
     pytest.param(
         {"spec__target__source": {}},
         "spec.target.source",
-        "set exactly one of persistentVolumeClaim and hostPath",
+        "set exactly one of persistentVolumeClaim, hostPath and huggingFace",
         id="empty-source",
     ),
     pytest.param(
         {"spec__target__source": {**CLAIM, **HOST}},
         "spec.target.source",
-        "set exactly one of persistentVolumeClaim and hostPath",
+        "set exactly one of persistentVolumeClaim, hostPath and huggingFace",
         id="two-sources",
     ),
     pytest.param(
@@ -236,6 +246,36 @@ BAD = [
         "spec.engine.env[0].name",
         "specfleet's plugin has to be loaded",
         id="plugins",
+    ),
+    pytest.param(
+        {"spec__engine__env": [{"name": "A"}]},
+        "spec.engine.env[0]",
+        "set exactly one of value and valueFrom",
+        id="variable-without-a-value",
+    ),
+    pytest.param(
+        {"spec__engine__env": [{"name": "A", "valueFrom": {}}]},
+        "spec.engine.env[0].valueFrom",
+        "set exactly one of secretKeyRef, configMapKeyRef and fieldRef",
+        id="value-from-nowhere",
+    ),
+    pytest.param(
+        {"spec__engine__env": [{"name": "PYTHONPATH", "valueFrom": FIELD}]},
+        "spec.engine.env[0].valueFrom",
+        "PYTHONPATH needs a value",
+        id="python-path-from-elsewhere",
+    ),
+    pytest.param(
+        {"spec__target": {"model": "a/b/c", "source": HUB}},
+        "spec.target.model",
+        "model is a repository of the hub, expected owner/name",
+        id="no-repository",
+    ),
+    pytest.param(
+        {"spec__target__source": {"huggingFace": {"revision": "main"}}},
+        "spec.target.source.huggingFace.revision",
+        "should match",
+        id="branch-of-a-repository",
     ),
     pytest.param(
         {"spec__engine__sharedMemory": "1Mi"},

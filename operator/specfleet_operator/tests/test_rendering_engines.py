@@ -120,8 +120,22 @@ def test_kubernetes_expands_nothing_of_what_users_wrote() -> None:
     assert {"name": "A", "value": "$$(B)"} in found["env"]
 
 
+def test_values_that_the_cluster_has_are_found_by_the_kubelet() -> None:
+    reference = {"secretKeyRef": {"name": "hub", "key": "token"}}
+
+    found = container("engine", engine__env=[{"name": "TOKEN", "valueFrom": reference}])
+
+    assert found["env"][-1] == {"name": "TOKEN", "valueFrom": reference}
+
+
 def test_no_variable_is_given_twice() -> None:
-    users = [{"name": "HOME", "value": "/mine"}, {"name": "VLLM_CACHE_ROOT", "value": "/c"}]
+    field = {"fieldRef": {"fieldPath": "metadata.name"}}
+    users = [
+        {"name": "HOME", "value": "/mine"},
+        {"name": "VLLM_CACHE_ROOT", "value": "/c"},
+        {"name": "XDG_CACHE_HOME", "valueFrom": field},
+        {"name": "HF_HUB_OFFLINE", "valueFrom": field},
+    ]
 
     names = [one["name"] for one in container("engine", engine__env=users)["env"]]
 

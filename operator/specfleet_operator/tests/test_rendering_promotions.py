@@ -132,12 +132,18 @@ floats = st.floats(allow_nan=True, allow_infinity=True)
         max_size=80,
     ).map(tuple),
     breaches=st.lists(st.text(max_size=3000), max_size=20).map(tuple),
+    breached_guards=st.lists(st.text(max_size=400), max_size=20).map(tuple),
     sentence=st.text(max_size=3000),
 )
 def test_whatever_was_measured_the_status_fits_its_schema(
-    effects: tuple[EffectState, ...], breaches: tuple[str, ...], sentence: str
+    effects: tuple[EffectState, ...],
+    breaches: tuple[str, ...],
+    breached_guards: tuple[str, ...],
+    sentence: str,
 ) -> None:
-    judged = promotion(7, effects=effects, breaches=breaches, sentence=sentence)
+    judged = promotion(
+        7, effects=effects, breaches=breaches, breached_guards=breached_guards, sentence=sentence
+    )
 
     found = promotion_status(judged, generation=1)
 

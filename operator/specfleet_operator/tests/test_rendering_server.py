@@ -15,6 +15,10 @@ from specfleet_operator.planning import Plan, plan
 from specfleet_operator.tests.building import FACTS, NOW, TRUST, fleet
 from specfleet_operator.tests.crds import CustomResources
 
+FOUND = [
+    {"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k", "optional": True}}},
+    {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+]
 EVERYTHING: dict[str, Any] = {
     "replicas": 2,
     "cohorts": [{"name": "control", "serve": "Stock", "replicas": 0}],
@@ -23,7 +27,7 @@ EVERYTHING: dict[str, Any] = {
     "engine": {
         "image": "vllm/vllm-openai:v0.32.0",
         "args": ["--max-num-seqs", "16", "--chat-template", "$(x) {{ y }}"],
-        "env": [{"name": "EMPTY", "value": ""}, {"name": "PYTHONPATH", "value": "/more"}],
+        "env": [{"name": "EMPTY", "value": ""}, {"name": "PYTHONPATH", "value": "/more"}, *FOUND],
         "resources": {
             "limits": {"cpu": "1500m", "memory": "2048Mi", "nvidia.com/gpu": 2},
             "requests": {"cpu": "0.5", "memory": "1e9"},

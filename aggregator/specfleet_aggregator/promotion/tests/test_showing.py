@@ -63,6 +63,7 @@ def test_guards_that_do_not_hold_are_named() -> None:
     )
 
     assert "time per output token rose by +" in shown.breaches[0]
+    assert shown.breached_guards == ("tpot",)
     assert shown.evidence_digest == "e" * 64
 
 

@@ -53,7 +53,8 @@ def test_a_namespace_may_be_longer_than_the_name_of_a_fleet() -> None:
     [
         pytest.param(
             {"spec__target__source": None},
-            "spec.target.source: a cluster needs a source, set persistentVolumeClaim or hostPath",
+            "spec.target.source: a cluster needs a source, set persistentVolumeClaim, hostPath or "
+            "huggingFace",
             id="source",
         ),
         pytest.param(

@@ -103,13 +103,17 @@ def test_reading_undoes_writing(
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        pytest.param({"quorumPercent": 0}, "quorumPercent: Input should be", id="bound"),
-        pytest.param({"localSteps": "100"}, "localSteps: Input should be", id="type"),
-        pytest.param({"leaseSeconds": 1e999}, "leaseSeconds: Input should be", id="infinite"),
+        pytest.param({"quorumPercent": 0}, "quorumPercent: is 0, expected greater", id="bound"),
+        pytest.param(
+            {"localSteps": "100"}, 'localSteps: is "100", expected a valid integer', id="type"
+        ),
+        pytest.param(
+            {"leaseSeconds": 1e999}, "leaseSeconds: is Infinity, expected a finite", id="infinite"
+        ),
         pytest.param({"depthWeights": [0, 0]}, "all depth weights are zero", id="no-weight"),
-        pytest.param({"schemaVersion": 2}, "schemaVersion: Input should be 1", id="schema"),
-        pytest.param({"newField": 1}, "newField: Extra inputs", id="unknown"),
-        pytest.param({"fleetUid": ""}, "fleetUid: String should", id="no-fleet"),
+        pytest.param({"schemaVersion": 2}, "schemaVersion: is 2, expected 1", id="schema"),
+        pytest.param({"newField": 1}, "newField: unknown field", id="unknown"),
+        pytest.param({"fleetUid": ""}, 'fleetUid: is "", expected text to', id="no-fleet"),
         pytest.param(
             {"promotion": {"blockSeconds": 5, "washoutSeconds": 5}},
             "expected less than blockSeconds",

@@ -169,7 +169,8 @@ def test_the_certificates_of_a_store_are_relative_to_the_manifest(tmp_path: Path
         ),
         pytest.param(
             {"spec__target__source": {}},
-            "spec.target.source: set exactly one of persistentVolumeClaim and hostPath",
+            "spec.target.source: set exactly one of persistentVolumeClaim, hostPath and "
+            "huggingFace",
             id="empty-source",
         ),
         pytest.param(
@@ -207,6 +208,16 @@ def test_the_certificates_of_a_store_are_relative_to_the_manifest(tmp_path: Path
             {"spec__engine__env": [{"name": "SPECFLEET_ENGINE_FLEET", "value": "x"}]},
             "spec.engine.env[0].name: SPECFLEET_ENGINE_FLEET is set by specfleet",
             id="owned-variable",
+        ),
+        pytest.param(
+            {"spec__engine__env": [{"name": "A"}]},
+            "spec.engine.env[0]: set exactly one of value and valueFrom",
+            id="variable-without-a-value",
+        ),
+        pytest.param(
+            {"spec__target": {"model": "a/b/c", "source": {"huggingFace": {"revision": "a" * 40}}}},
+            "spec.target: model is a repository of the hub, expected owner/name",
+            id="no-repository",
         ),
         pytest.param(
             {"metadata__name": "Tiny_1"},
@@ -261,9 +272,16 @@ def test_every_mistake_has_a_line() -> None:
     [
         pytest.param("a: [", "not YAML", id="not-yaml"),
         pytest.param("", "is null, expected a mapping", id="empty"),
-        pytest.param("a: 1\n---\nb: 2\n", "expected a single document", id="two-documents"),
+        pytest.param("a: 1\n---\nb: 2\n", "has 2 documents, expected one", id="two-documents"),
         pytest.param("kind: a\nkind: b\n", "'kind' is given twice", id="key-twice"),
         pytest.param("kind: 2026-01-01\n", 'kind: is "2026-01-01"', id="date"),
+        pytest.param("kind: 2026-13-99\n", "month must be in 1..12", id="no-date"),
+        pytest.param("kind: !!float x\n", "could not convert", id="no-number"),
+        pytest.param("? [a]\n: b\n", "a name is ['a'], expected text", id="a-list-as-a-name"),
+        pytest.param("? {a: b}\n: c\n", "a name is {'a': 'b'}", id="a-mapping-as-a-name"),
+        pytest.param("kind: &a [*a]\n", "a value contains itself", id="a-circle"),
+        pytest.param(f"kind: 0x{'f' * 5000}\n", "cannot be written as JSON", id="a-long-number"),
+        pytest.param("kind: " + "[" * 400, "has more than 100 levels", id="deep"),
     ],
 )
 def test_what_is_not_one_mapping_is_refused(text: str, message: str) -> None:

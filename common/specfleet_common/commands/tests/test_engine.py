@@ -47,6 +47,15 @@ def test_the_users_arguments_come_last() -> None:
     assert found[-4:] == ("--cudagraph-capture-sizes", "4", "--max-num-seqs", "1")
 
 
+def test_values_that_a_cluster_has_are_left_to_it() -> None:
+    source = {"secretKeyRef": {"name": "hub", "key": "offline"}}
+    wanted = fleet(spec__engine__env=[{"name": "HF_HUB_OFFLINE", "valueFrom": source}])
+
+    found = engine_environment(wanted, wanted.spec.all_cohorts[0], shm_directory="/s")
+
+    assert "HF_HUB_OFFLINE" not in found
+
+
 def test_only_engines_that_train_capture() -> None:
     wanted = fleet(spec__cohorts=[{"name": "control"}])
 

@@ -7,6 +7,7 @@ import re
 
 from specfleet_common.codecs.codec import Codec
 from specfleet_common.lineage import LOCAL, MISMATCH, STOCK
+from specfleet_common.tensors import quoted
 
 PROTOCOL = 1
 ACCEPTED_PROTOCOLS = frozenset({PROTOCOL, PROTOCOL - 1} - {0})
@@ -31,7 +32,9 @@ def check_protocol(protocol: int) -> None:
 def checked_name(value: str, field: str) -> str:
     """Return a name that may become part of a path."""
     if not _NAME.fullmatch(value):
-        raise WireError(f"{field}: is {value!r}, expected 1 to 128 letters, digits, '.', '_', '-'")
+        raise WireError(
+            f"{field}: is {quoted(value)}, expected 1 to 128 letters, digits, '.', '_', '-'"
+        )
     return value
 
 
@@ -40,7 +43,7 @@ def checked_digest(value: str, field: str, *, may_be_empty: bool = False) -> str
     if may_be_empty and not value:
         return value
     if not _HEXADECIMAL.fullmatch(value):
-        raise WireError(f"{field}: is {value!r}, expected 64 hexadecimal digits")
+        raise WireError(f"{field}: is {quoted(value)}, expected 64 hexadecimal digits")
     return value
 
 
@@ -52,7 +55,7 @@ def checked_codec(value: str, field: str) -> Codec:
         return Codec(value)
     except ValueError as error:
         known = [codec.value for codec in Codec]
-        raise WireError(f"{field}: is {value!r}, expected one of {known}") from error
+        raise WireError(f"{field}: is {quoted(value)}, expected one of {known}") from error
 
 
 def checked_observed(value: str, field: str) -> str:
@@ -65,7 +68,7 @@ def checked_observed(value: str, field: str) -> str:
 def checked_serve(value: str, field: str) -> str:
     """Return what a worker serves; empty from older ones."""
     if value not in _SERVES:
-        raise WireError(f"{field}: is {value!r}, expected one of {_SERVES}")
+        raise WireError(f"{field}: is {quoted(value)}, expected one of {_SERVES}")
     return value
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from specfleet_common.judge.records import Block, Request, Walk
+from specfleet_common.tensors import quoted
 from specfleet_common.wire.codec.checking import (
     WireError,
     checked_name,
@@ -108,7 +109,7 @@ def decode_evidence(message: pb.PutEvidenceRequest) -> Evidence:
     engines = {block.engine for block in message.blocks}
     engines |= {request.engine for request in message.requests}
     for engine in sorted(engines - {worker_id}):
-        raise WireError(f"evidence: has records of engine {engine!r}, expected {worker_id!r}")
+        raise WireError(f"evidence: has records of engine {quoted(engine)}, expected {worker_id!r}")
     return Evidence(
         worker_id=worker_id,
         lineage_id=decode_lineage_id(message.lineage_id),

@@ -24,6 +24,7 @@ def encode_promotion(promotion: PromotionState) -> pb.PromotionState:
         evidence_digest=promotion.evidence_digest,
         effects=[_encode_effect(effect) for effect in promotion.effects],
         breaches=promotion.breaches,
+        breached_guards=promotion.breached_guards,
     )
 
 
@@ -46,6 +47,9 @@ def decode_promotion(message: pb.PromotionState) -> PromotionState:
         ),
         effects=tuple(_decode_effect(effect) for effect in message.effects),
         breaches=tuple(message.breaches),
+        breached_guards=tuple(
+            checked_name(guard, "promotions.breached_guards") for guard in message.breached_guards
+        ),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from specfleet_common.lineage import Lineage
+from specfleet_common.tensors import quoted
 from specfleet_common.wire.codec.checking import WireError, checked_digest, checked_name
 from specfleet_common.wire.messages import VersionRef
 from specfleet_common.wire.v1 import specfleet_pb2 as pb
@@ -27,7 +28,7 @@ def encode_lineage(lineage: Lineage) -> pb.Lineage:
 def decode_lineage(message: pb.Lineage) -> Lineage:
     """Return the lineage that a message names."""
     if message.dtype not in _DTYPES:
-        raise WireError(f"dtype: is {message.dtype!r}, expected one of {sorted(_DTYPES)}")
+        raise WireError(f"dtype: is {quoted(message.dtype)}, expected one of {sorted(_DTYPES)}")
     return Lineage(
         target_digest=checked_digest(message.target_digest, "target_digest"),
         family=checked_name(message.family, "family"),
@@ -40,7 +41,7 @@ def decode_lineage(message: pb.Lineage) -> Lineage:
 def decode_lineage_id(lineage_id: str) -> str:
     """Return a lineage's id; as it becomes part of paths, it must be what `Lineage.id` makes."""
     if not _LINEAGE_ID.fullmatch(lineage_id):
-        raise WireError(f"lineage_id: is {lineage_id!r}, expected 16 hexadecimal digits")
+        raise WireError(f"lineage_id: is {quoted(lineage_id)}, expected 16 hexadecimal digits")
     return lineage_id
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from specfleet_common.lineage import EARLIER
+from specfleet_common.tensors import quoted
 from specfleet_common.wire.codec.checking import WireError, checked_observed, not_negative, positive
 from specfleet_common.wire.messages import DrafterCounters, Speculation, TrainerStatus
 from specfleet_common.wire.v1 import specfleet_pb2 as pb
@@ -30,7 +31,9 @@ def encode_trainer(trainer: TrainerStatus) -> pb.TrainerStatus:
 def decode_trainer(message: pb.TrainerStatus) -> TrainerStatus:
     """Return what a trainer does."""
     if message.phase not in PHASES:
-        raise WireError(f"trainer.phase: is {message.phase!r}, expected one of {sorted(PHASES)}")
+        raise WireError(
+            f"trainer.phase: is {quoted(message.phase)}, expected one of {sorted(PHASES)}"
+        )
     return TrainerStatus(
         phase=message.phase,
         local_steps=message.local_steps,

@@ -119,6 +119,7 @@ promotions = st.builds(
     evidence_digest=st.just("") | digests,
     effects=st.lists(effects, max_size=2).map(tuple),
     breaches=st.lists(st.text(max_size=9), max_size=2).map(tuple),
+    breached_guards=st.lists(names, max_size=2).map(tuple),
 )
 replies = st.builds(
     HeartbeatReply,

@@ -231,7 +231,8 @@ class Lineage(_message.Message):
     def __init__(self, target_digest: _Optional[str] = ..., family: _Optional[str] = ..., layout: _Optional[str] = ..., dtype: _Optional[str] = ..., shapes_digest: _Optional[str] = ...) -> None: ...
 
 class PromotionState(_message.Message):
-    __slots__ = ["breaches", "candidate_engines", "digest", "effects", "engines", "evidence_digest", "finished_at", "id", "number", "outcome", "phase", "sentence", "started_at", "waits_for_approval"]
+    __slots__ = ["breached_guards", "breaches", "candidate_engines", "digest", "effects", "engines", "evidence_digest", "finished_at", "id", "number", "outcome", "phase", "sentence", "started_at", "waits_for_approval"]
+    BREACHED_GUARDS_FIELD_NUMBER: _ClassVar[int]
     BREACHES_FIELD_NUMBER: _ClassVar[int]
     CANDIDATE_ENGINES_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
@@ -246,6 +247,7 @@ class PromotionState(_message.Message):
     SENTENCE_FIELD_NUMBER: _ClassVar[int]
     STARTED_AT_FIELD_NUMBER: _ClassVar[int]
     WAITS_FOR_APPROVAL_FIELD_NUMBER: _ClassVar[int]
+    breached_guards: _containers.RepeatedScalarFieldContainer[str]
     breaches: _containers.RepeatedScalarFieldContainer[str]
     candidate_engines: int
     digest: str
@@ -260,7 +262,7 @@ class PromotionState(_message.Message):
     sentence: str
     started_at: float
     waits_for_approval: bool
-    def __init__(self, id: _Optional[str] = ..., number: _Optional[int] = ..., digest: _Optional[str] = ..., phase: _Optional[str] = ..., outcome: _Optional[str] = ..., sentence: _Optional[str] = ..., started_at: _Optional[float] = ..., finished_at: _Optional[float] = ..., waits_for_approval: bool = ..., engines: _Optional[int] = ..., candidate_engines: _Optional[int] = ..., evidence_digest: _Optional[str] = ..., effects: _Optional[_Iterable[_Union[EffectState, _Mapping]]] = ..., breaches: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., number: _Optional[int] = ..., digest: _Optional[str] = ..., phase: _Optional[str] = ..., outcome: _Optional[str] = ..., sentence: _Optional[str] = ..., started_at: _Optional[float] = ..., finished_at: _Optional[float] = ..., waits_for_approval: bool = ..., engines: _Optional[int] = ..., candidate_engines: _Optional[int] = ..., evidence_digest: _Optional[str] = ..., effects: _Optional[_Iterable[_Union[EffectState, _Mapping]]] = ..., breaches: _Optional[_Iterable[str]] = ..., breached_guards: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class PullVersionRequest(_message.Message):
     __slots__ = ["have", "lineage_id", "number"]

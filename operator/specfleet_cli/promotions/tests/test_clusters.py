@@ -191,6 +191,7 @@ def test_kubectl_finds_the_plugin(cluster: Cluster, tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         pytest.param(("promotions", "x"), "x: is no promotion here", id="unknown"),
+        pytest.param(("rejudge", "x"), "name it with --store and the fleet's", id="pruned"),
         pytest.param(("promotions", "--context", "x"), "kubeconfig: ", id="context"),
         pytest.param(("rejudge", "x", "--s3-endpoint", "y"), "--s3-endpoint: is 'y'", id="bucket"),
     ],

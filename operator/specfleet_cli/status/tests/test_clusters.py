@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 
 from e2e.cluster.control_plane import ControlPlane
+from specfleet_cli.completing import NO_FILES, completions
 from specfleet_cli.status.tests.test_objects import STATUS
 from specfleet_cli.tests.clusters import Cluster, defined, new_namespace
+from specfleet_cli.tests.fake_fleet import MODULES
 from specfleet_common.api.testing import fleet_object
 from specfleet_common.lineage import Lineage
 
@@ -30,6 +34,13 @@ def cluster(plane: ControlPlane) -> Cluster:
     conditions = [{"lastTransitionTime": since, **one} for one in STATUS["conditions"]]
     cluster.say("speculatorfleet", "tiny", {**STATUS, "conditions": conditions})
     return cluster
+
+
+def test_kubectl_completes_the_names_of_fleets(cluster: Cluster, tmp_path: Path) -> None:
+    here = {"KUBECONFIG": str(cluster.kubeconfig(tmp_path))}
+    modules = {"PYTHONPATH": os.pathsep.join(map(str, MODULES))}
+
+    assert completions(["status", "t"], {**os.environ, **modules, **here}) == ["tiny", NO_FILES]
 
 
 def test_a_fleet_is_shown_with_its_newest_promotion(cluster: Cluster) -> None:
