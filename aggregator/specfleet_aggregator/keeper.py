@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 from specfleet_aggregator import accounts, fleet, publishing, showing
 from specfleet_aggregator.checking import delta_fault, largest_delta_bytes, stock_fault
@@ -96,7 +97,7 @@ class Keeper:
         """Count a delta that has come whole, or say why not; the upload is the keeper's now."""
         base = self._base
         assert base is not None
-        fault = await asyncio.to_thread(
+        check = partial(
             delta_fault,
             upload.data(),
             header.codec,
@@ -104,6 +105,7 @@ class Keeper:
             shapes=base.shapes,
             parameter_norm=base.manifest.parameter_norm,
         )
+        fault = await asyncio.get_running_loop().run_in_executor(self._around.checking, check)
         if fault is None:
             state, reply = fleet.accept(self._state, header)
         else:

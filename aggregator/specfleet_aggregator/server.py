@@ -6,6 +6,7 @@ import asyncio
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 
 import grpc.aio
@@ -23,8 +24,8 @@ from specfleet_aggregator.settings_file import SettingsFile
 from specfleet_aggregator.surroundings import Surroundings
 from specfleet_common.files import write_file
 from specfleet_common.store.base import Store, StoreError
-from specfleet_common.store.directory import remove_leftovers
 from specfleet_common.store.owner import UnusableStore, claim
+from specfleet_common.store.sweeping import sweep
 from specfleet_common.telemetry.metric import process_registry
 from specfleet_common.wire.v1.specfleet_pb2_grpc import add_AggregatorServicer_to_server
 
@@ -66,9 +67,9 @@ async def running(settings: Settings, store: Store) -> AsyncIterator[int]:
     admission = Admission(authenticator(settings, wall=time.time), refusals)
     server = grpc.aio.server(options=_OPTIONS, interceptors=(admission,))
     port = _bind(server, settings, metrics)
-    async with asyncio.TaskGroup() as tasks:
+    async with _one_thread("checking") as checking, asyncio.TaskGroup() as tasks:
         service = AggregatorService(
-            _surroundings(settings, store, file.in_force, metrics), tasks, refusals
+            _surroundings(settings, store, checking, file.in_force, metrics), tasks, refusals
         )
         always = (
             tasks.create_task(service.tick()),
@@ -94,6 +95,16 @@ async def running(settings: Settings, store: Store) -> AsyncIterator[int]:
                 task.cancel()
             await server.stop(_GRACE_SECONDS)
     service.close()
+
+
+@asynccontextmanager
+async def _one_thread(name: str) -> AsyncIterator[Executor]:
+    """Compute one thing after the other: more at a time would keep heartbeats from the cores."""
+    executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+    try:
+        yield executor
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)
 
 
 def _bind(server: grpc.aio.Server, settings: Settings, metrics: AggregatorMetrics) -> int:
@@ -124,11 +135,16 @@ async def _follow(
 
 
 def _surroundings(
-    settings: Settings, store: Store, in_force: InForce, metrics: AggregatorMetrics
+    settings: Settings,
+    store: Store,
+    checking: Executor,
+    in_force: InForce,
+    metrics: AggregatorMetrics,
 ) -> Callable[[Callable[[], None]], Surroundings]:
     return lambda changed: Surroundings(
         store=store,
         spool_directory=settings.spool_directory,
+        checking=checking,
         policy=in_force.policy(settings.fleet),
         outer=in_force.outer,
         metrics=metrics,
@@ -143,7 +159,7 @@ def _claim(store: Store, settings: Settings) -> None:
     try:
         claim(store, settings.fleet)
         if settings.store_directory is not None:
-            removed = remove_leftovers(settings.store_directory, now=time.time())
+            removed = sweep(settings.store_directory, now=time.time())
             if removed:
                 log.info("leftovers_removed", files=removed)
     except UnusableStore:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,8 @@ class Surroundings:
 
     store: Store
     spool_directory: Path
+    checking: Executor
+    """Where deltas are checked, apart from the threads that wait for the store."""
     policy: Policy
     outer: Outer
     metrics: AggregatorMetrics

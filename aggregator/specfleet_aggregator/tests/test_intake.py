@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +33,7 @@ async def opened(directory: Path, **limits: int) -> tuple[Intake, FlakyStore]:
     around = Surroundings(
         store=store,
         spool_directory=directory,
+        checking=ThreadPoolExecutor(1),
         policy=policy(),
         outer=Outer(Rule.MEAN, 1.0, 0.0),
         metrics=AggregatorMetrics(CollectorRegistry()),
