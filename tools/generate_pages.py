@@ -1,7 +1,7 @@
 """Write the generated pages of docs/ but the fields': `python -m tools.generate_pages`.
 
-Commands, metrics, settings of the programs, values of the chart. The fields' page comes with the
-definitions (tools/generate_crds.py).
+Commands, metrics, settings of the programs, values of the chart, what is refused. The fields' page
+comes with the definitions (tools/generate_crds.py).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from specfleet_engine.settings import PREFIX
 from specfleet_engine.settings import Settings as EngineSettings
 from specfleet_operator.settings import Settings as OperatorSettings
 from specfleet_trainer.settings import Settings as TrainerSettings
+from tools.bad_input.page import bad_input_page
 from tools.documentation.commands import commands_page
 from tools.documentation.metrics import metrics_page
 from tools.documentation.settings import Program, settings_page
@@ -59,6 +60,7 @@ def files() -> dict[Path, str]:
     docs = ROOT / "docs"
     values = ROOT / "charts" / "specfleet" / "values.yaml"
     return {
+        docs / "bad-input.md": bad_input_page(),
         docs / "cli.md": commands_page(typer.main.get_command(app)),
         docs / "metrics.md": metrics_page(),
         docs / "settings.md": settings_page(PROGRAMS),

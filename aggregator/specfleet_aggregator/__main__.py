@@ -12,14 +12,13 @@ def main() -> int:
     """Check the settings first, import everything else second."""
     stop_when_told()
 
-    from pydantic import ValidationError
-
     from specfleet_aggregator.settings import Settings
+    from specfleet_common.environment import EnvironmentWrong, read_environment
 
     try:
-        settings = Settings.model_validate({})
-    except ValidationError as error:
-        print(f"specfleet_aggregator: settings are wrong: {error}", file=sys.stderr)
+        settings = read_environment(Settings)
+    except EnvironmentWrong as error:
+        print(f"specfleet_aggregator: {error}", file=sys.stderr)
         return 2
 
     import asyncio

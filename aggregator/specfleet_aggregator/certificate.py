@@ -83,12 +83,13 @@ def pair_fault(certificate: bytes, key: bytes) -> str | None:
     """Say why a certificate (the first of a chain) and a key are no pair, None when they are."""
     try:
         chain = x509.load_pem_x509_certificates(certificate)
-    except ValueError as error:
+        public = chain[0].public_key()
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         return f"the certificate is not PEM: {error}"
     try:
         private = serialization.load_pem_private_key(key, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         return f"the key is not PEM without a password: {error}"
-    if chain[0].public_key() != private.public_key():
+    if public != private.public_key():
         return "the certificate is of another key"
     return None

@@ -55,12 +55,12 @@ def parse_keys(data: bytes) -> Keys:
     """Return the public keys of a JSON Web Key Set; ValueError when it has none of use."""
     try:
         found = jwt.PyJWKSet.from_json(data.decode()).keys
-    except (jwt.PyJWTError, ValueError, TypeError, AttributeError) as error:
+    except (jwt.PyJWTError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"is no JSON Web Key Set with keys of use: {error}") from error
     keys = {
         key.key_id: key
         for key in found
-        if key.key_id is not None and key.key_type in ALGORITHMS.values()
+        if isinstance(key.key_id, str) and key.key_type in ALGORITHMS.values()
     }
     if not keys:
         raise ValueError(

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from specfleet_common.codecs.codec import Codec
 from specfleet_common.files import write_file
 from specfleet_common.judge.records import Walk
+from specfleet_common.mistakes import summary
 
 ORDERS = "orders.json"
 REPORT = "report.json"
@@ -24,6 +25,9 @@ LOCAL_WEIGHTS = "local.safetensors"
 TRAINER_STATE = "trainer-state.safetensors"
 
 Message = TypeVar("Message")
+Count = Annotated[int, Field(ge=0, lt=1 << 63)]
+"""What a heartbeat can carry on."""
+Rate = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class ExchangeError(ValueError):
@@ -91,22 +95,22 @@ class WalkReport:
 class TrainerReport:
     """What the trainer has done; `local_digest` and `delta_digest` are empty for none."""
 
-    pid: int
+    pid: Count
     phase: str
     lineage_id: str
-    round: int
-    version: int
-    local_steps: int
-    total_steps: int
-    positions: int
-    positions_per_second: float
+    round: Count
+    version: Count
+    local_steps: Count
+    total_steps: Count
+    positions: Count
+    positions_per_second: Rate
     loss: tuple[float, ...]
-    requests: int
+    requests: Count
     local_digest: str
-    delta_round: int
+    delta_round: Count
     delta_digest: str
-    delta_positions: int
-    attempt: int = 0
+    delta_positions: Count
+    attempt: Count = 0
     """Of the round: that of the orders it is trained by."""
     delta_codec: Codec = Codec.FLOAT32
 
@@ -133,4 +137,6 @@ def read_message(path: Path, kind: type[Message]) -> Message | None:
     except FileNotFoundError:
         return None
     except ValidationError as error:
-        raise ExchangeError(f"{path}: not a {kind.__name__} of this version: {error}") from error
+        raise ExchangeError(
+            f"{path}: not a {kind.__name__} of this version: {summary(error)}"
+        ) from error

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from dataclasses import astuple
+from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from specfleet_common.lineage import STOCK, Lineage
+from specfleet_common.mistakes import summary
 from specfleet_common.shm.layout import Layout
 
-Count = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Observed = Annotated[str, Field(pattern=r"^(stock|local|mismatch|[0-9a-f]{64})$")]
+Word = Annotated[str, Field(max_length=128, pattern=r"^[!-~]*$")]
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
 
@@ -44,7 +47,7 @@ class Band:
 class Drafter:
     """Counters of one drafter since the engine started; older engines count no bands."""
 
-    digest: str
+    digest: Word
     verify_steps: Count
     drafted: tuple[Count, ...]
     accepted: tuple[Count, ...]
@@ -55,7 +58,7 @@ class Drafter:
 
 @dataclass(frozen=True, slots=True)
 class BandCosts:
-    """Steps of one batch band that verified drafts for all requests, and drafted for all."""
+    """Steps of one batch band that verified drafts for all requests, or for none: plain ones."""
 
     band: Count
     steps: Count = 0
@@ -63,6 +66,8 @@ class BandCosts:
     tokens: Count = 0
     verify_seconds: Seconds = 0.0
     draft_seconds: Seconds = 0.0
+    plain_steps: Count = 0
+    plain_seconds: Seconds = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +114,16 @@ class Capture:
 class Rows:
     """The shape of what engine and sidecar share, besides what the lineage says."""
 
-    hidden_size: Annotated[int, Field(gt=0)]
-    hidden_dtype: str
-    num_speculative_tokens: Annotated[int, Field(gt=0)]
+    hidden_size: Annotated[int, Field(gt=0, lt=1 << 24)]
+    hidden_dtype: Literal["float32", "bfloat16"]
+    num_speculative_tokens: Annotated[int, Field(gt=0, lt=1 << 16)]
 
 
 @dataclass(frozen=True, slots=True)
 class EnginePage:
     """The engine's lineage, the drafter it was seen to run, and its counters."""
 
-    incarnation: str
+    incarnation: Word
     """Differs from start to start of the engine."""
     beats: Count
     """Grows several times a second while the engine lives."""
@@ -126,8 +131,8 @@ class EnginePage:
     rows: Rows
     stock_digest: Digest
     stock_file: FileName
-    observed: str
-    observed_digest: str
+    observed: Word
+    observed_digest: Word
     bank_sequence: Count
     swaps: Count
     refused_banks: dict[str, Count]
@@ -167,6 +172,7 @@ class EnginePage:
 
 
 _PAGE = TypeAdapter(EnginePage)
+_WORDS = TypeAdapter(tuple[Word, ...])
 
 
 def decode(payload: Mapping[str, object]) -> EnginePage:
@@ -177,6 +183,10 @@ def decode(payload: Mapping[str, object]) -> EnginePage:
     if "lineage" not in payload and payload.get("adapting") is False:
         raise NotAdapted(str(payload.get("reason")))
     try:
-        return _PAGE.validate_python(payload)
+        page = _PAGE.validate_python(payload)
+        _WORDS.validate_python(astuple(page.lineage))
+        return page
     except ValidationError as error:
-        raise PageError(f"the engine's page is not one of this version: {error}") from error
+        raise PageError(
+            f"the engine's page is not one of this version: {summary(error)}"
+        ) from error

@@ -9,6 +9,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from specfleet_agent.engine_page import Count, PageError, Seconds
+from specfleet_common.mistakes import summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,4 +41,6 @@ def decode(payload: Mapping[str, object]) -> FrontendPage:
     try:
         return _PAGE.validate_python(payload)
     except ValidationError as error:
-        raise PageError(f"the API server's page is not one of this version: {error}") from error
+        raise PageError(
+            f"the API server's page is not one of this version: {summary(error)}"
+        ) from error

@@ -8,16 +8,15 @@ import sys
 
 def main() -> int:
     """Settle what the process may do first, import torch second."""
-    from pydantic import ValidationError
-
+    from specfleet_common.environment import EnvironmentWrong, read_environment
     from specfleet_trainer.lifeline import end_with_parent
     from specfleet_trainer.scheduling import yield_to_others
     from specfleet_trainer.settings import Settings
 
     try:
-        settings = Settings.model_validate({})
-    except ValidationError as error:
-        print(f"specfleet_trainer: settings are wrong: {error}", file=sys.stderr)
+        settings = read_environment(Settings)
+    except EnvironmentWrong as error:
+        print(f"specfleet_trainer: {error}", file=sys.stderr)
         return 2
     if not end_with_parent(settings.parent_pid or os.getppid()):
         return 0

@@ -67,7 +67,7 @@ def test_a_file_says_all_that_decisions_depend_on() -> None:
             "fleetUid: is uid-2, expected uid-1 as at the start",
             id="foreign",
         ),
-        pytest.param(b"{", "file: Invalid JSON", id="broken"),
+        pytest.param(b"{", "document: is not JSON", id="broken"),
     ],
 )
 def test_only_a_file_of_this_fleet_that_is_not_older_is_taken(data: bytes, error: str) -> None:

@@ -21,15 +21,15 @@ def test_wrong_settings_end_the_process_with_the_field_named() -> None:
     result = started({"SPECFLEET_AGGREGATOR_METRICS_PORT": "-1"})
 
     assert result.returncode == 2
-    assert "metrics_port" in result.stderr
-    assert "fleet" in result.stderr
+    assert 'SPECFLEET_AGGREGATOR_METRICS_PORT: is "-1", expected' in result.stderr
+    assert "SPECFLEET_AGGREGATOR_FLEET: is missing" in result.stderr
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         pytest.param(None, "cannot be read: No such file or directory", id="missing"),
-        pytest.param("{}", "fleetUid: Field required", id="broken"),
+        pytest.param("{}", "fleetUid: is missing", id="broken"),
     ],
 )
 def test_a_settings_file_that_cannot_be_used_at_the_start_is_named(

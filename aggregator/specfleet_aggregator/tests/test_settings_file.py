@@ -66,7 +66,7 @@ def test_a_file_that_cannot_be_used_is_logged_once_and_the_old_one_stays(mounted
     assert [entry["event"] for entry in logs] == ["settings_refused"]
     assert logs[0]["file"] == str(mounted.path)
     assert file.in_force.settings.local_steps == 5
-    assert file.in_force.error.startswith("file: Invalid JSON")
+    assert file.in_force.error.startswith("document: is not JSON")
 
 
 def test_a_file_that_is_gone_is_trouble_until_it_is_back(mounted: Mounted) -> None:

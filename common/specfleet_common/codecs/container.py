@@ -19,7 +19,14 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from specfleet_common.lineage import Shapes
-from specfleet_common.tensors import BLOCK, TensorError, check_shapes
+from specfleet_common.tensors import (
+    BLOCK,
+    TensorError,
+    check_shapes,
+    checked_name,
+    checked_shape,
+    quoted,
+)
 
 _MAGIC = b"SFLEET1\n"
 _LENGTH = struct.Struct("<I")
@@ -90,7 +97,7 @@ def _open(
 ) -> Container:
     actual_coding, actual_shapes, position = _header(read, total)
     if actual_coding != coding:
-        raise TensorError(f"the coding is {actual_coding!r}, expected {coding!r}")
+        raise TensorError(f"the coding is {quoted(actual_coding)}, expected {coding!r}")
     check_shapes(actual_shapes, shapes)
     frames: dict[str, tuple[Frame, ...]] = {}
     for name, shape in actual_shapes.items():
@@ -133,14 +140,10 @@ def _header(
 
 
 def _row(row: Any) -> tuple[str, tuple[int, ...]]:
-    if not isinstance(row, list) or len(row) != 2:
-        raise TensorError(f"the header has the row {row!r}, expected a name and a shape")
-    name, shape = row
-    if not isinstance(name, str) or not isinstance(shape, list):
-        raise TensorError(f"the header has the row {row!r}, expected a name and a shape")
-    if not all(type(length) is int and length >= 0 for length in shape):
-        raise TensorError(f"{name}: shape is {shape!r}, expected whole numbers")
-    return name, tuple(shape)
+    if not isinstance(row, list) or len(row) != 2 or not isinstance(row[0], str):
+        raise TensorError(f"the header has the row {quoted(row)}, expected a name and a shape")
+    name = checked_name(row[0])
+    return name, checked_shape(row[1], name)
 
 
 def _length(read: Callable[[int, int], bytes | memoryview], position: int, total: int) -> int:

@@ -103,5 +103,11 @@ class BankReader:
         slot = self._slots.read()
         if slot is None:
             return None
-        digest, label, *anew = json.loads(slot.note)
+        try:
+            digest, label, *anew = json.loads(slot.note)
+        except (ValueError, TypeError, RecursionError):
+            digest = label = None
+        if not isinstance(digest, str) or label not in LABELS:
+            self._slots.torn += 1
+            return None
         return BankEntry(slot.sequence, digest, label, slot.data, anew=anew == [True])

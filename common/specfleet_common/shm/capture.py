@@ -160,7 +160,7 @@ def _decode_step(payload: bytes, layout: Layout) -> Step:
     cursor = _Cursor(payload, _STEP.size)
     step = Step(
         number=number,
-        digest=digest.rstrip(b"\0").decode(),
+        digest=_digest(digest),
         serials=cursor.take(np.dtype("<u8"), requests),
         first=cursor.take(np.dtype("<u4"), requests),
         rows=cursor.take(np.dtype("<u4"), requests),
@@ -176,6 +176,13 @@ def _decode_step(payload: bytes, layout: Layout) -> Step:
     if requests and ends.max() > rows:
         raise CaptureError(f"step: a request's rows end at {ends.max()}, expected at most {rows}")
     return step
+
+
+def _digest(padded: bytes) -> str:
+    try:
+        return padded.rstrip(b"\0").decode("ascii")
+    except UnicodeDecodeError as error:
+        raise CaptureError(f"step: the drafter is {padded!r}, expected ASCII") from error
 
 
 class _Cursor:

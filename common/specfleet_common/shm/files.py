@@ -19,6 +19,7 @@ from specfleet_common.shm.layout import (
     Kind,
     Layout,
     ShmAbsent,
+    ShmMismatch,
     pack_header,
     parse_header,
     require_layout,
@@ -149,6 +150,12 @@ def open_file(path: Path, kind: Kind, layout: Layout | None, *, writable: bool) 
         file_bytes = os.fstat(descriptor).st_size
         data = os.pread(descriptor, HEADER_BYTES, 0)
         header = parse_header(kind, data, name=str(path), file_bytes=file_bytes)
+        if file_bytes < DATA_OFFSET:
+            raise ShmMismatch(
+                f"{path}: {file_bytes} bytes, expected a {kind.name} of {DATA_OFFSET} and more"
+            )
+        if header.layout is None and kind.has_layout:
+            raise ShmMismatch(f"{path}: {kind.name} without a layout, expected one")
         if layout is not None:
             require_layout(header.layout, layout, name=str(path))
     except BaseException:

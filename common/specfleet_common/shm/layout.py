@@ -17,6 +17,7 @@ HIDDEN_DTYPES = {"float32": 4, "bfloat16": 2}
 
 _FIELDS = struct.Struct("<8sIIQQ")
 _CHECKSUM = struct.Struct("<I")
+_LARGEST = 1 << 24
 _DESCRIPTION_OFFSET = _FIELDS.size + _CHECKSUM.size
 
 
@@ -34,11 +35,12 @@ class Kind:
 
     magic: bytes
     name: str
+    has_layout: bool = True
 
 
 RING = Kind(b"SPFLRING", "capture ring")
 BANK = Kind(b"SPFLBANK", "weight bank")
-PAGE = Kind(b"SPFLPAGE", "statistics page")
+PAGE = Kind(b"SPFLPAGE", "statistics page", has_layout=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,26 @@ def parse_header(kind: Kind, data: bytes, *, name: str, file_bytes: int) -> Head
         )
     if size != file_bytes:
         raise ShmMismatch(f"{name}: {file_bytes} bytes, but its header says {size}: truncated")
-    return Header(incarnation, size, Layout(**json.loads(description)) if description else None)
+    return Header(incarnation, size, _parse_layout(description, name=name) if description else None)
+
+
+def _parse_layout(description: bytes, *, name: str) -> Layout:
+    """Return a layout; another version may know other fields, which a checksum does not show."""
+    try:
+        layout = Layout(**json.loads(description))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ShmMismatch(
+            f"{name}: its layout is not one of this version: {str(error)!a}"
+        ) from error
+    texts = (layout.family, layout.layout, layout.lineage_id)
+    numbers = (layout.hidden_size, layout.num_speculative_tokens)
+    if not all(isinstance(text, str) for text in texts) or not all(
+        type(number) is int and number <= _LARGEST for number in numbers
+    ):
+        raise ShmMismatch(
+            f"{name}: its layout is {layout!a}, expected texts and numbers up to {_LARGEST}"
+        )
+    return layout
 
 
 def require_layout(found: Layout | None, expected: Layout, *, name: str) -> None:

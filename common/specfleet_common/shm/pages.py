@@ -60,5 +60,11 @@ class PageReader:
         slot = self._slots.read()
         if slot is None:
             return None
-        content: dict[str, Any] = json.loads(slot.data)
+        try:
+            content: Any = json.loads(slot.data)
+        except (ValueError, RecursionError):
+            content = None
+        if not isinstance(content, dict):
+            self._slots.torn += 1
+            return None
         return content

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specfleet_common.shm.files import SharedFile, create_file, open_file
-from specfleet_common.shm.layout import RING, Layout
+from specfleet_common.shm.layout import RING, Layout, ShmMismatch
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -119,7 +119,12 @@ class RingReader:
     @classmethod
     def attach(cls, path: Path, layout: Layout | None = None) -> RingReader:
         """Continue where the last reader of this ring stopped; None accepts every layout."""
-        return cls(open_file(path, RING, layout, writable=True))
+        file = open_file(path, RING, layout, writable=True)
+        if not file.data_bytes or file.data_bytes % HEADER_BYTES:
+            raise ShmMismatch(
+                f"{path}: room for {file.data_bytes} bytes, expected a multiple of {HEADER_BYTES}"
+            )
+        return cls(file)
 
     @property
     def lag_bytes(self) -> int:

@@ -20,6 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from specfleet_common.judge.records import Block, Records, Request, Walk, united
 from specfleet_common.judge.rejudging import Judgement, canonical
+from specfleet_common.mistakes import summary
 from specfleet_common.store.base import Store, StoreError
 from specfleet_common.store.entries import PromotionOpened
 
@@ -167,7 +168,7 @@ def _read_verdict(store: Store, path: str) -> StoredVerdict:
     try:
         verdict = _VERDICT.validate_json(bytes(data), strict=True)
     except ValidationError as error:
-        raise EvidenceError(f"{path}: {error}") from error
+        raise EvidenceError(f"{path}: {summary(error)}") from error
     if verdict.format != FORMAT:
         raise EvidenceError(f"{path}: format is {verdict.format}, expected {FORMAT}")
     return verdict
@@ -183,7 +184,7 @@ def _read(store: Store, path: str, name: str) -> Batch:
     try:
         return Batch(name, _RECORDS.validate_json(bytes(data), strict=True))
     except ValidationError as error:
-        raise EvidenceError(f"{path}: {error}") from error
+        raise EvidenceError(f"{path}: {summary(error)}") from error
 
 
 def _chunks(records: Sequence[Any]) -> Iterator[Sequence[Any]]:

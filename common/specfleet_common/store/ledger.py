@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from pydantic import TypeAdapter, ValidationError
 
+from specfleet_common.mistakes import summary
 from specfleet_common.store.base import Store, StoreError
 from specfleet_common.store.entries import Entry, VersionPublished
 
@@ -71,7 +72,7 @@ def _decode(path: str, data: memoryview) -> Entry:
     try:
         return _ADAPTER.validate_json(bytes(data), strict=True)
     except ValidationError as error:
-        raise LedgerError(f"{path}: {error}") from error
+        raise LedgerError(f"{path}: {summary(error)}") from error
 
 
 def _same(entry: VersionPublished, known: Entry) -> bool:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from specfleet_common.lineage import Lineage
+from specfleet_common.mistakes import summary
 
 FORMAT = 1
+
+FileName = Annotated[str, Field(max_length=255, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+"""Beside the manifest: never a way to somewhere else."""
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 
 
 class ManifestError(ValueError):
@@ -19,9 +26,9 @@ class ManifestError(ValueError):
 class Content:
     """One safetensors file beside the manifest, and the digest of its content."""
 
-    file: str
-    digest: str
-    size_bytes: int
+    file: FileName
+    digest: Digest
+    size_bytes: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +37,14 @@ class Manifest:
 
     format: int
     lineage: Lineage
-    number: int
-    parent: int | None
+    number: Count
+    parent: Count | None
     created_at: float
     drafter: Content
     outer: Content | None
     parameter_norm: float
     workers: tuple[str, ...]
-    positions: int
+    positions: Count
     reason: str
 
 
@@ -54,7 +61,7 @@ def decode_manifest(data: bytes | memoryview) -> Manifest:
     try:
         manifest = _ADAPTER.validate_json(bytes(data), strict=True)
     except ValidationError as error:
-        raise ManifestError(f"not a manifest: {error}") from error
+        raise ManifestError(f"not a manifest: {summary(error)}") from error
     if manifest.format != FORMAT:
         raise ManifestError(f"format is {manifest.format}, expected {FORMAT}")
     return manifest

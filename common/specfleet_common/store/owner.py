@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pydantic import TypeAdapter, ValidationError
 
+from specfleet_common.mistakes import summary
 from specfleet_common.store.base import Store, StoreError
 
 _PATH = "owner.json"
@@ -64,4 +65,4 @@ def owner_of(store: Store) -> Owner | None:
     try:
         return _ADAPTER.validate_json(bytes(data), strict=True)
     except ValidationError as error:
-        raise StoreError(f"{_PATH}: {error}") from error
+        raise StoreError(f"{_PATH}: {summary(error)}") from error

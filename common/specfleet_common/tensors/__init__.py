@@ -15,6 +15,13 @@ from specfleet_common.tensors.arrays import (
     norm,
     to_bfloat16,
 )
+from specfleet_common.tensors.checking import (
+    TensorError,
+    check_shapes,
+    checked_name,
+    checked_shape,
+    quoted,
+)
 from specfleet_common.tensors.decoding import (
     decode,
     dtype_of,
@@ -30,7 +37,7 @@ from specfleet_common.tensors.digests import (
     encoded_digest,
 )
 from specfleet_common.tensors.encoding import encode, encode_parts, encoded_size_bytes
-from specfleet_common.tensors.layout import Entry, TensorError, check_shapes, encode_header
+from specfleet_common.tensors.layout import Entry, encode_header
 
 __all__ = [
     "BLOCK",
@@ -40,6 +47,8 @@ __all__ = [
     "TensorMap",
     "blocks",
     "check_shapes",
+    "checked_name",
+    "checked_shape",
     "content_digest",
     "content_digest_of_file",
     "content_digest_of_open_file",
@@ -55,6 +64,7 @@ __all__ = [
     "from_bfloat16",
     "is_finite",
     "norm",
+    "quoted",
     "shapes_of",
     "to_bfloat16",
     "view",

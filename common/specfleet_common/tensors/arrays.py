@@ -25,9 +25,11 @@ def is_finite(tensors: TensorMap) -> bool:
 def norm(tensors: TensorMap) -> float:
     """Return the Euclidean norm over all values, summed in float64."""
     total = 0.0
-    for array in tensors.values():
-        for block in blocks(array):
-            total += float(np.square(block, dtype=np.float64).sum())
+    # What is no number, and may be no quiet one, stays none.
+    with np.errstate(invalid="ignore"):
+        for array in tensors.values():
+            for block in blocks(array):
+                total += float(np.square(block, dtype=np.float64).sum())
     return math.sqrt(total)
 
 

@@ -9,15 +9,8 @@ import numpy as np
 
 from specfleet_common.lineage import Shapes
 from specfleet_common.tensors.arrays import Array, from_bfloat16
-from specfleet_common.tensors.layout import (
-    DTYPES,
-    LENGTH,
-    Entry,
-    TensorError,
-    check_shapes,
-    header_end,
-    parse,
-)
+from specfleet_common.tensors.checking import TensorError, check_shapes
+from specfleet_common.tensors.layout import DTYPES, LENGTH, Entry, header_end, parse
 
 
 def decode(data: bytes | memoryview, *, shapes: Shapes | None = None) -> dict[str, Array]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from specfleet_common.tensors.arrays import BLOCK, Array, TensorMap, to_bfloat16
-from specfleet_common.tensors.layout import CODES, ITEM_BYTES, TensorError, encode_header
+from specfleet_common.tensors.checking import TensorError
+from specfleet_common.tensors.layout import CODES, ITEM_BYTES, encode_header
 
 
 def encode(tensors: TensorMap, dtype: str = "float32") -> bytes:

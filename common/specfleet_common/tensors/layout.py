@@ -12,16 +12,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from specfleet_common.lineage import Shapes
+from specfleet_common.tensors.checking import (
+    MAX_VALUES,
+    TensorError,
+    checked_name,
+    checked_shape,
+    quoted,
+)
 
 CODES = {"float32": "F32", "bfloat16": "BF16"}
 DTYPES = {code: dtype for dtype, code in CODES.items()}
 ITEM_BYTES = {"F32": 4, "BF16": 2}
 LENGTH = struct.Struct("<Q")
 _MAX_HEADER_BYTES = 4 << 20
-
-
-class TensorError(ValueError):
-    """Bytes or arrays are not the tensors they should be."""
+_MAX_OFFSET = 4 * MAX_VALUES
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +56,6 @@ def encode_header(shapes: Shapes, dtype: str) -> bytes:
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     return LENGTH.pack(len(text)) + text
-
-
-def check_shapes(actual: Shapes, expected: Shapes) -> None:
-    """Raise TensorError unless names and shapes are exactly the expected ones."""
-    missing = sorted(set(expected) - set(actual))
-    extra = sorted(set(actual) - set(expected))
-    if missing or extra:
-        raise TensorError(f"names differ from the expected ones: missing {missing}, extra {extra}")
-    for name, shape in sorted(expected.items()):
-        if tuple(actual[name]) != tuple(shape):
-            raise TensorError(f"{name}: shape is {tuple(actual[name])}, expected {tuple(shape)}")
 
 
 def header_end(prefix: bytes, total: int) -> int:
@@ -108,21 +101,26 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _entry(name: str, row: Any, start: int) -> Entry:
+    checked_name(name)
     if not isinstance(row, dict) or set(row) != {"dtype", "shape", "data_offsets"}:
-        raise TensorError(f"{name}: its entry is {row!r}, expected dtype, shape, data_offsets")
-    code, shape, offsets = row["dtype"], row["shape"], row["data_offsets"]
-    if not isinstance(code, str) or code not in DTYPES:
-        raise TensorError(f"{name}: dtype is {code!r}, expected one of {sorted(DTYPES)}")
-    for field, numbers in (("shape", shape), ("data_offsets", offsets)):
-        if not isinstance(numbers, list) or not all(
-            type(number) is int and number >= 0 for number in numbers
-        ):
-            raise TensorError(f"{name}: {field} is {numbers!r}, expected whole numbers")
-    if len(offsets) != 2:
-        raise TensorError(f"{name}: data_offsets is {offsets!r}, expected begin and end")
-    size = ITEM_BYTES[code] * math.prod(shape)
-    if offsets[1] - offsets[0] != size:
         raise TensorError(
-            f"{name}: {offsets[1] - offsets[0]} bytes, but shape {tuple(shape)} needs {size}"
+            f"{name}: its entry is {quoted(row)}, expected dtype, shape, data_offsets"
         )
-    return Entry(name, code, tuple(shape), start + offsets[0], start + offsets[1])
+    code, shape = row["dtype"], checked_shape(row["shape"], name)
+    if not isinstance(code, str) or code not in DTYPES:
+        raise TensorError(f"{name}: dtype is {quoted(code)}, expected one of {sorted(DTYPES)}")
+    begin, end = _offsets(row["data_offsets"], name)
+    size = ITEM_BYTES[code] * math.prod(shape)
+    if end - begin != size:
+        raise TensorError(f"{name}: {end - begin} bytes, but shape {shape} needs {size}")
+    return Entry(name, code, shape, start + begin, start + end)
+
+
+def _offsets(offsets: Any, name: str) -> tuple[int, int]:
+    if (
+        not isinstance(offsets, list)
+        or len(offsets) != 2
+        or not all(type(offset) is int and 0 <= offset <= _MAX_OFFSET for offset in offsets)
+    ):
+        raise TensorError(f"{name}: data_offsets is {quoted(offsets)}, expected begin and end")
+    return offsets[0], offsets[1]

@@ -38,4 +38,5 @@ def test_wrong_settings_are_named() -> None:
     result = ended({"SPECFLEET_AGENT_AGGREGATOR": "no-port"})
 
     assert result.returncode == 2
-    assert "aggregator" in result.stderr and "worker_id" in result.stderr
+    assert "SPECFLEET_AGENT_AGGREGATOR" in result.stderr
+    assert "SPECFLEET_AGENT_WORKER_ID: is missing" in result.stderr

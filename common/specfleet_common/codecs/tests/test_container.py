@@ -65,9 +65,19 @@ def test_bytes_and_files_give_the_same_frames_with_their_numbers_of_values() -> 
             with_header({"coding": "other", "tensors": []}), "coding is 'other'", id="other-coding"
         ),
         pytest.param(
-            with_header({"coding": "test", "tensors": [["a", [1 << 60]]]}),
+            with_header({"coding": "test", "tensors": [["a", [1 << 40]]]}),
             "missing ['b']",
             id="other-shapes",
+        ),
+        pytest.param(
+            with_header({"coding": "test", "tensors": [["a", [1 << 60]]]}),
+            "a: shape is [1152921504606846976], expected whole",
+            id="more-than-a-machine-has",
+        ),
+        pytest.param(
+            with_header({"coding": "test", "tensors": [["\ud800", []]]}),
+            "expected characters of Unicode",
+            id="a-name-that-cannot-be-printed",
         ),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,13 @@ from specfleet_common.diloco.outer import OuterState
 from specfleet_common.lineage import Lineage, shapes_digest
 from specfleet_common.store import versions
 from specfleet_common.store.base import Store
-from specfleet_common.store.manifest import FORMAT, Manifest, ManifestError, decode_manifest
+from specfleet_common.store.manifest import (
+    FORMAT,
+    Manifest,
+    ManifestError,
+    decode_manifest,
+    encode_manifest,
+)
 from specfleet_common.store.versions import DamagedVersion
 from specfleet_common.tensors import Array, decode
 
@@ -42,6 +49,12 @@ def publish(store: Store, number: int, value: float) -> Manifest | None:
         reason="test",
     )
     return manifest if versions.publish(store, manifest) else None
+
+
+def _stored(store: Store) -> Manifest:
+    manifest = versions.read_manifest(store, LINEAGE.id, 0)
+    assert manifest is not None
+    return manifest
 
 
 def files(root: Path, number: int, kind: str) -> Path:
@@ -174,3 +187,13 @@ def test_published_numbers_are_those_with_a_manifest_even_a_damaged_one(
 def test_bytes_that_are_no_manifest_are_refused() -> None:
     with pytest.raises(ManifestError, match="not a manifest"):
         decode_manifest(b"{}")
+
+
+@pytest.mark.parametrize("file", ["../x", "", ".hidden", "a/b", "/etc/passwd", "x" * 300])
+def test_a_manifest_cannot_lead_out_of_its_version(store: Store, file: str) -> None:
+    publish(store, 0, 1.0)
+    manifest = json.loads(encode_manifest(_stored(store)))
+    manifest["drafter"]["file"] = file
+
+    with pytest.raises(ManifestError, match=r"drafter\.file: is "):
+        decode_manifest(json.dumps(manifest).encode())
