@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -18,12 +19,27 @@ from specfleet_cli.running import SHARED_MEMORY
 from specfleet_common.api.loading import load_fleet
 
 
+def unchanged(worker: WorkerPlan) -> WorkerPlan:
+    """Change nothing."""
+    return worker
+
+
 @asynccontextmanager
-async def joining(manifest: Path, fleet: Fleet, out: Path) -> AsyncIterator[Worker]:
-    """Run one more engine with its agent for the time of a `with` block; it starts right away."""
+async def joining(
+    manifest: Path,
+    fleet: Fleet,
+    out: Path,
+    *,
+    change: Callable[[WorkerPlan], WorkerPlan] = unchanged,
+) -> AsyncIterator[Worker]:
+    """Run one more engine with its agent for the time of a `with` block; it starts right away.
+
+    It has no state, whoever joined before; `change` is made to its plan.
+    """
     shm_directory = Path(tempfile.mkdtemp(prefix="specfleet-joining-", dir=SHARED_MEMORY))
-    todo = planned(manifest, fleet, out, shm_directory)
+    todo = change(planned(manifest, fleet, out, shm_directory))
     todo.shm_directory.mkdir()
+    shutil.rmtree(todo.state_directory, ignore_errors=True)
     todo.state_directory.mkdir()
     guard = Guard()
     guard.watch_directory(shm_directory)

@@ -72,7 +72,9 @@ def started(trainer: Trainer, *, now: float) -> Trainer:
 
 
 def heard(trainer: Trainer, *, now: float) -> Trainer:
-    """Return the trainer after its report changed."""
+    """Return the trainer after its report changed; the past of one that lives long is cleared."""
+    if now - trainer.started_at >= HEALTHY_SECONDS:
+        return replace(trainer, heard_at=now, failures=(), parked=False)
     return replace(trainer, heard_at=now)
 
 

@@ -22,7 +22,8 @@ def yield_to_others(*, cores: Collection[int], autogroup: Path = AUTOGROUP) -> N
     Where the kernel groups processes by session, nice counts within a group, and the group has a
     weight of its own. A container may forbid changing that, and not every kernel has it.
     """
-    os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
+    # Who was started with an even lower priority may not raise it.
+    os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))
     os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     with contextlib.suppress(OSError):
         autogroup.write_text(str(NICENESS))

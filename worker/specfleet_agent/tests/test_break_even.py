@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from specfleet_agent.break_even import (
+    FEWEST_PLAIN_STEPS,
     FEWEST_STEPS,
     SPACING_SECONDS,
     WINDOW_SECONDS,
@@ -50,6 +51,12 @@ class Engine:
             self._add(requests, tokens)
         self.verify_steps += steps * requests
         self.output_tokens += round(steps * requests * length)
+
+    def leave_out(self, requests: int, *, steps: int, seconds: float) -> None:
+        """Do steps without drafts that take so long each."""
+        band = self.bands[requests.bit_length()]
+        band["plain_steps"] += steps
+        band["plain_seconds"] += steps * seconds
 
     def read_prompts(self, *lengths: int) -> None:
         for tokens in lengths:
@@ -187,3 +194,23 @@ def test_an_engine_that_starts_anew_starts_over() -> None:
 
 def test_an_older_engine_tells_no_times() -> None:
     assert Window().plus(replace(page(), costs=None), now=0.0) == Window()
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        pytest.param(FEWEST_PLAIN_STEPS, 2.0, id="measured"),
+        pytest.param(FEWEST_PLAIN_STEPS - 1, 1.2, id="too-few-to-measure"),
+    ],
+)
+def test_steps_without_drafts_are_believed_rather_than_an_estimate(
+    steps: int, expected: float
+) -> None:
+    engine = Engine(base=0.010, draft=0.002)
+    engine.read_prompts(*range(10, 110))
+    engine.verify(1, steps=FEWEST_STEPS, length=1.5)
+    engine.leave_out(1, steps=steps, seconds=0.006)
+
+    found = after(engine)
+
+    assert found.bands == {1: pytest.approx(expected)}

@@ -152,6 +152,18 @@ def test_a_parked_trainer_that_lives_is_no_longer_parked() -> None:
     assert trainer.start_at - trainer.failures[-1] == 0.25
 
 
+def test_a_parked_trainer_is_cleared_while_it_lives() -> None:
+    trainer, _ = crash_looping(MAX_FAILURES)
+    trainer = started(trainer, now=trainer.start_at)
+
+    young = heard(trainer, now=trainer.started_at + HEALTHY_SECONDS - 1.0)
+    old = heard(young, now=trainer.started_at + HEALTHY_SECONDS)
+
+    assert young.parked
+    assert not old.parked
+    assert old.failures == ()
+
+
 def test_failures_older_than_the_window_do_not_park() -> None:
     trainer = Trainer(failures=tuple(float(n) for n in range(MAX_FAILURES - 1)))
 
