@@ -10,9 +10,13 @@ BIN := .venv/bin
 UV := .tools/bin/uv
 LOCK := requirements/dev.txt
 STAMP := .venv/.installed
+# how long `make fuzz` takes; the shell has a variable of this name, make has not
+SECONDS ?= 600
 # training engines of `make smoke` and `make demo`
 ENGINES ?= 1
-GENERATED := common/specfleet_common/wire/v1 crds charts/specfleet/templates/crds docs/reference.md docs/cli.md docs/metrics.md docs/settings.md docs/values.md charts/specfleet/dashboards
+# of `make soak`
+HOURS ?= 4
+GENERATED := common/specfleet_common/wire/v1 crds charts/specfleet/templates/crds docs/reference.md docs/cli.md docs/metrics.md docs/settings.md docs/values.md docs/bad-input.md charts/specfleet/dashboards
 
 # uv uses this machine's Python and certificates; vLLM started by a test reports its usage to nobody.
 export UV_PYTHON_DOWNLOADS := never
@@ -20,9 +24,9 @@ export UV_SYSTEM_CERTS := 1
 export VLLM_NO_USAGE_STATS := 1
 export DO_NOT_TRACK := 1
 
-.PHONY: help env libnuma browser programs lock generate format check docs test e2e test-unit test-long smoke demo observe pictures bench model clean \
+.PHONY: help env libnuma browser programs lock generate format check docs test e2e test-unit test-long images smoke demo observe pictures bench fuzz model clean \
 	experiment-cost experiment-elastic experiment-shift experiment-learning experiment-bytes experiment-robust gate-study \
-	audit-greedy audit-sampling audit-scale audit-equivalence
+	audit-greedy audit-sampling audit-scale audit-equivalence audit-break-even soak gpu-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -100,6 +104,7 @@ browser: env
 programs: env
 	@$(BIN)/python -m tools.versitygw >/dev/null
 	@$(BIN)/python -m tools.prometheus >/dev/null
+	@$(BIN)/python -m tools.prometheus_operator >/dev/null
 	@$(BIN)/python -m tools.cluster.programs >/dev/null
 
 test: check libnuma programs browser ## The checks, the unit tests, the end-to-end tests with a real vLLM
@@ -121,6 +126,10 @@ test-long: libnuma programs ## The stories that take minutes each, here and in a
 
 cluster: libnuma programs ## A Kubernetes cluster on this machine with the images, until Ctrl-C
 	@$(BIN)/python -m e2e.cluster
+
+images: env ## Build the images for a registry, each with its bill of materials (BASE= a Python with its digest, TORCH_INDEX=)
+	@$(BIN)/python -m tools.build_images --base "$(BASE)" --torch-index "$(TORCH_INDEX)" \
+		$(if $(REGISTRY),--registry "$(REGISTRY)") $(if $(BUILDER),--program "$(BUILDER)")
 
 smoke: libnuma ## Train and serve one drafter end to end on this machine, with a real vLLM
 	@$(BIN)/python -m e2e.smoke --engines $(ENGINES)
@@ -161,8 +170,22 @@ audit-scale: env ## An aggregator with 200 agents: heartbeats, memory, file desc
 audit-equivalence: libnuma ## The same drafter in both arms of a canary, with a swap for every block
 	@$(BIN)/python -m e2e.audits.equivalence
 
+audit-break-even: libnuma ## What engines call break-even, against an engine without speculation
+	@$(BIN)/python -m e2e.audits.break_even
+
+soak: env ## A fleet under traffic whose processes are killed all the time, HOURS=4: does anything grow?
+	@$(BIN)/python -m e2e.soak --hours $(HOURS)
+
+gpu-check: ## On a GPU: capture, swap, identity, timing, by VLLM_PYTHON=... (REHEARSE=1: on a CPU, by stand-ins)
+	@$(if $(VLLM_PYTHON),$(VLLM_PYTHON),$(BIN)/python) -m e2e.gpu_check $(if $(REHEARSE),--rehearse)
+
 observe: libnuma programs ## A fleet under a real Prometheus for 8 minutes: what every panel of the dashboards shows
 	@$(BIN)/python -m e2e.dashboards
+
+# The fuzzer is installed for this target alone, beside the environment.
+fuzz: env ## Fuzz every decoder of foreign bytes by coverage, SECONDS=600 for all together
+	@$(UV) pip install --quiet --python $(BIN)/python --target build/fuzz --require-hashes --no-deps -r requirements/fuzz.txt
+	@PYTHONPATH=build/fuzz $(BIN)/python -m tools.fuzz --seconds $(SECONDS)
 
 bench: libnuma ## Speed of the training step, cost of capture, time of swaps and transfers, memory
 	@$(BIN)/python -m e2e.bench

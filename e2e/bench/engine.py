@@ -75,14 +75,14 @@ class Probe:
     runner: Any = None
     capture: Any = None
 
-    def observe(self, runner: Any, session: Any, on_failure: Callable[[Exception], None]) -> None:
+    def observe(self, runner: Any, observer: Any) -> None:
         """Do what the plugin's `observe` does, with a clock before and one behind it."""
-        self.runner = runner
-        self.capture = session._capture = SwitchedCapture(session._capture)
+        self.runner, session = runner, observer.session
+        self.capture = session.accounts.capture = SwitchedCapture(session.accounts.capture)
         hooked = ((runner, "execute_model"), (runner, "sample_tokens"), (runner.drafter, "propose"))
         for owner, name in hooked:
             setattr(owner, name, self.inner.timed(getattr(owner, name)))
-        _observe(runner, session, on_failure)
+        _observe(runner, observer)
         for owner, name in hooked:
             setattr(owner, name, self.outer.timed(getattr(owner, name)))
         runner.execute_model = self.step.timed(runner.execute_model)

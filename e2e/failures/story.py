@@ -248,6 +248,8 @@ def _quick(between: Gateway) -> Callable[[dict[str, Any]], None]:
         # One of two is enough: a round waits for nobody who is in trouble.
         spec["aggregation"]["quorum"] = {"minimum": 1, "percent": 50}
         spec["trainer"]["rowsPerStep"] = 128
+        # Nothing is judged here, and scoring what is held out takes longer than a round.
+        spec["trainer"]["capture"]["holdoutPercent"] = 0
         spec["engine"]["env"].append({"name": "SIMULATOR_ACCEPTANCE", "value": _ACCEPTANCE})
 
     return change

@@ -2,8 +2,9 @@
 
 A step with n requests takes V + D: verification and all else, and drafting. Without speculation it
 would take P, and put out one token per request. So drafts pay if a verify step puts out more than
-(V + D) / P tokens. V and D are measured. P is not: it is taken to be V less the drafted tokens, at
-what a token more costs this engine in steps of many sizes. See docs/promotion.md.
+(V + D) / P tokens. V and D are measured, and P where the engine may leave out the drafts of a step
+now and then. Elsewhere P is taken to be V less the drafted tokens, at what a token more costs this
+engine in steps of many sizes. See docs/promotion.md.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ WINDOW_SECONDS = 600.0
 SPACING_SECONDS = 15.0
 FEWEST_STEPS = 100
 """Of a band, and of a window: fewer say too little of a machine that others use as well."""
+FEWEST_PLAIN_STEPS = 20
+"""Of a band, for its P to be measured."""
 _INDEPENDENT = 0.05
 """How much of what one sum varies by the other must not explain, to tell their costs apart."""
 
@@ -94,8 +97,10 @@ def break_even(window: Window) -> BreakEven:
 def plain_seconds(band: BandCosts, token_seconds: float) -> float:
     """Return how long the steps of a band would have taken without speculation.
 
-    At least as long as if time were in proportion to tokens.
+    Estimated, it is at least as long as if time were in proportion to tokens.
     """
+    if band.plain_steps >= FEWEST_PLAIN_STEPS:
+        return band.steps * band.plain_seconds / band.plain_steps
     drafted = band.tokens - band.requests
     proportional = band.verify_seconds * band.requests / band.tokens
     return max(band.verify_seconds - token_seconds * drafted, proportional)

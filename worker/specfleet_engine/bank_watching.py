@@ -43,15 +43,18 @@ class BankWatch(Generic[StagedT]):
             if self._bank is None:
                 return
         sequence = self._bank.sequence()
-        if self._exchange.is_applying:
-            return
         if sequence == self._read_sequence and not self._is_astray():
+            return
+        if self._exchange.is_applying:
             return
         entry = self._bank.read()
         if entry is None:
             if self._bank.sequence() == sequence:
                 self._read_sequence, self._wanted = sequence, None
                 self._refuse("torn", ValueError(f"entry {sequence} of the bank is damaged"))
+            return
+        # What is staged next takes the room of what waits.
+        if not self._exchange.withdraw():
             return
         self._read_sequence, self._wanted = entry.sequence, entry.digest
         if entry.digest == self._exchange.live.digest and not entry.anew:
@@ -90,6 +93,7 @@ class BankWatch(Generic[StagedT]):
         except (LayoutError, TensorError, SafetensorError) as error:
             self._wanted = None
             self._refuse("weights", error)
+            self._exchange.restore()
             return
         is_stock = entry.digest == live.stock_digest
         name = STOCK if is_stock else LOCAL if entry.label == LOCAL else entry.digest

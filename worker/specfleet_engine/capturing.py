@@ -46,6 +46,10 @@ class Capture:
         """Return how many requests are followed now."""
         return len(self._following)
 
+    def follows(self, request_id: str) -> bool:
+        """Say whether a request is followed now."""
+        return self._following.get(request_id) is not None
+
     def step_begins(self, scheduled: Scheduled) -> None:
         """End what is finished and follow what is new."""
         for request_id in scheduled.finished:
@@ -65,7 +69,6 @@ class Capture:
         self._number += 1
         # Lists, not arrays: few calls of numpy cost less than many on so few numbers.
         firsts, lasts = batch.first.tolist(), batch.last.tolist()
-        starts = batch.positions[batch.first].tolist()
         tokens, next_tokens = batch.tokens.tolist(), batch.next_tokens.tolist()
         sampled = batch.sampled.tolist()
         step = _OpenStep()
@@ -73,7 +76,8 @@ class Capture:
             followed = self._following.get(request_id)
             if followed is None:
                 continue
-            first, position = firsts[place], starts[place]
+            first = firsts[place]
+            position = int(batch.positions[first])
             end = lasts[place] + 1
             following = [*tokens[first + 1 : end], next_tokens[place]]
             followed.extend(position, tokens[first:end])
@@ -123,6 +127,10 @@ class Capture:
     def skipped(self, request_ids: Sequence[str]) -> None:
         """Take note that the drafter did not run in a step: the requests in it have a gap now."""
         self.counts.skipped_steps += 1
+        self.lost(request_ids)
+
+    def lost(self, request_ids: Sequence[str]) -> None:
+        """End requests whose rows of a step were not copied."""
         for request_id in request_ids:
             self._end(request_id, "dropped")
 

@@ -14,11 +14,16 @@ from specfleet_engine.step import Scheduled, Verified
 
 MOST_TOKENS = 256
 """Of a step from which is learnt what a token more costs: far longer ones cost otherwise."""
+PLAIN_EVERY = 200
+"""After so many steps one is to go without drafts, so that its time is measured, not guessed."""
 
 
 @dataclass(slots=True)
 class BandCosts:
-    """Steps in which every request had its drafts verified, and that drafted for all of them."""
+    """Steps in which every request had its drafts verified, and that drafted for all of them.
+
+    And the few in which none had drafts, which put out one token for every request.
+    """
 
     steps: int = 0
     requests: int = 0
@@ -27,6 +32,9 @@ class BandCosts:
     verify_seconds: float = 0.0
     """All time but that of drafting."""
     draft_seconds: float = 0.0
+    plain_steps: int = 0
+    plain_seconds: float = 0.0
+    """All time but that of drafting."""
 
 
 @dataclass(slots=True)
@@ -70,9 +78,16 @@ class Costs:
         self._tokens = 0
         self._requests = 0
         self._is_pure = False
+        self._is_plain = False
+        self._since_plain = 0
         self._drafting_since = 0.0
         self._draft_seconds: float | None = None
         """None until the step under way has drafted."""
+
+    @property
+    def wants_plain(self) -> bool:
+        """Return whether the next step should verify nothing: it has been long since one did."""
+        return self._since_plain >= PLAIN_EVERY
 
     def step_begins(self, scheduled: Scheduled, *, at: float) -> None:
         """Take the beginning of a step."""
@@ -86,6 +101,9 @@ class Costs:
         """Take the end of verification: drafting begins."""
         self._requests = len(batch.request_ids)
         self._is_pure = bool(((batch.drafted > 0) & (batch.sampled > 0)).all())
+        self._is_plain = (
+            self._tokens == self._requests and not batch.drafted.any() and bool(batch.sampled.all())
+        )
         self._drafting_since = at
 
     def drafted(self, *, at: float) -> None:
@@ -100,8 +118,15 @@ class Costs:
         seconds = at - self._began_at - self._draft_seconds
         if self._tokens <= MOST_TOKENS:
             self._moments.add(self._requests, self._tokens, seconds)
-        if self._is_pure:
-            band = self._bands.setdefault(self._requests.bit_length(), BandCosts())
+        if not (self._is_pure or self._is_plain):
+            return
+        band = self._bands.setdefault(self._requests.bit_length(), BandCosts())
+        if self._is_plain:
+            self._since_plain = 0
+            band.plain_steps += 1
+            band.plain_seconds += seconds
+        else:
+            self._since_plain += 1
             band.steps += 1
             band.requests += self._requests
             band.tokens += self._tokens

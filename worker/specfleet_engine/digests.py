@@ -46,5 +46,5 @@ def fingerprint(parameters: Parameters) -> str:
     for name in sorted(parameters):
         value = parameters[name].detach()
         digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
-        digest.update(value.cpu().contiguous().view(torch.uint8).numpy().data)
+        digest.update(value.cpu().contiguous().view(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic
 
 from specfleet_common.lineage import MISMATCH, STOCK
+from specfleet_engine.agreeing import Gate, OpenGate
 from specfleet_engine.swapping import StagedT, Weights
 
 log = logging.getLogger("vllm.specfleet")
@@ -32,7 +34,9 @@ class Exchange(Generic[StagedT]):
     `clock` tells how long the weights' exchange takes.
     """
 
-    def __init__(self, live: Weights[StagedT], *, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, live: Weights[StagedT], *, clock: Callable[[], float], gate: Gate | None = None
+    ) -> None:
         self.live = live
         self.drafter = STOCK
         """The name under which the live weights are counted."""
@@ -44,10 +48,17 @@ class Exchange(Generic[StagedT]):
         self.applied_sequence = 0
         """Place in the bank of what is live."""
         self._clock = clock
+        self._gate = gate or OpenGate()
+        self._steps = 0
+        self._ended_at = time.monotonic()
+        """When the last step ended."""
         self._held = threading.Lock()
         """Held during a step, and while weights are exchanged outside one."""
+        self._choosing = threading.Lock()
+        """Held for the moment in which what waits becomes what is written, or is taken back."""
         self.in_step = False
         self._next: Ready[StagedT] | None = None
+        self._withdrawn: Ready[StagedT] | None = None
         self._applying = False
         self._compared_swaps = 0
         self._mismatch = False
@@ -81,28 +92,49 @@ class Exchange(Generic[StagedT]):
         """Exchange weights that are ready, then hold them still until `step_ends`."""
         self._held.acquire()
         self.in_step = True
-        self._apply()
+        self._steps += 1
+        self._apply(idle_seconds=0.0)
 
     def step_ends(self) -> None:
         """Let weights change again."""
         self.in_step = False
+        self._ended_at = time.monotonic()
         self._held.release()
 
     def offer(self, ready: Ready[StagedT]) -> None:
         """Have these weights go live with the next step, in place of others that wait for it."""
         self._next = ready
+        self._gate.waits(ready.sequence)
 
     def keep(self, sequence: int) -> None:
         """Leave what is live as it is: it is what the bank has at this place."""
         self._next, self.applied_sequence = None, sequence
 
-    def apply_while_idle(self) -> None:
-        """Apply at once when no step runs, so that an idle engine follows the fleet too."""
-        if self._next is not None and self._held.acquire(blocking=False):
-            try:
-                self._apply()
-            finally:
-                self._held.release()
+    def withdraw(self) -> bool:
+        """Take back what waits for the next step; False when other ranks count on it."""
+        with self._choosing:
+            waiting, self._next = self._next, None
+        self._gate.waits(None)
+        if waiting is not None and self._gate.is_promised(waiting.sequence):
+            self.offer(waiting)
+            return False
+        self._withdrawn = waiting
+        return True
+
+    def restore(self) -> None:
+        """Offer again what was taken back last: there is nothing to put in its place."""
+        if self._withdrawn is not None:
+            self.offer(self._withdrawn)
+
+    def between_steps(self, action: Callable[[], None]) -> None:
+        """Apply what is ready and do `action`, if no step runs: an idle engine keeps up too."""
+        if not self._held.acquire(blocking=False):
+            return
+        try:
+            self._apply(idle_seconds=time.monotonic() - self._ended_at)
+            action()
+        finally:
+            self._held.release()
 
     def compare(self) -> None:
         """Fingerprint the live storage; a swap meanwhile makes the answer void."""
@@ -116,12 +148,15 @@ class Exchange(Generic[StagedT]):
         if self._mismatch:
             log.error("specfleet: the live drafter is not what was applied")
 
-    def _apply(self) -> None:
+    def _apply(self, *, idle_seconds: float) -> None:
         """Exchange the weights; they are held."""
-        ready, self._next = self._next, None
-        if ready is None:
-            return
-        self._applying = True
+        with self._choosing:
+            ready = self._next
+            if ready is None or not self._gate.opens(
+                ready.sequence, step=self._steps, idle_seconds=idle_seconds
+            ):
+                return
+            self._next, self._applying = None, True
         began = self._clock()
         self.live.apply(ready.staged)
         self.apply_seconds = self._clock() - began

@@ -16,6 +16,7 @@ from specfleet_common.lineage import Lineage, shapes_digest
 from specfleet_common.tensors import content_digest
 from specfleet_engine.digests import fingerprint
 from specfleet_engine.layouts import DrafterLayout, LayoutError
+from specfleet_engine.movers import HostMover, Mover
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +50,16 @@ def own_parameters(
 class LiveDrafter:
     """The drafter's own parameters, and the digest of what they hold."""
 
-    def __init__(self, own: dict[str, torch.nn.Parameter], layout: DrafterLayout) -> None:
+    def __init__(
+        self,
+        own: dict[str, torch.nn.Parameter],
+        layout: DrafterLayout,
+        mover: Mover | None = None,
+    ) -> None:
         self._own = own
+        self._live = {name: parameter.data for name, parameter in own.items()}
         self._layout = layout
+        self._mover = mover or HostMover()
         self._stock: bytes = save(self._checkpoint(own))
         self._expected = fingerprint(own)
         self.stock_digest = content_digest(self._stock)
@@ -91,19 +99,18 @@ class LiveDrafter:
                     f"parameter {name}: {tuple(new.shape)} {new.dtype}, "
                     f"expected {tuple(old.shape)} {old.dtype}"
                 )
-        return Staged(digest=digest, parameters=parameters, fingerprint=fingerprint(parameters))
+        expected = fingerprint(parameters)
+        return Staged(digest, self._mover.stage(parameters), expected)
 
-    @torch.no_grad()
     def apply(self, staged: Staged) -> None:
         """Copy staged weights into the live storage. Call it between two steps."""
-        for name, value in staged.parameters.items():
-            self._own[name].data.copy_(value)
+        self._mover.apply(staged.parameters, self._live)
         self._expected = staged.fingerprint
         self.digest = staged.digest
 
     def holds_what_it_should(self) -> bool:
         """Read the live storage again and compare it with what was last applied."""
-        return fingerprint(self._own) == self._expected
+        return self._mover.fingerprint(self._live) == self._expected
 
     def _checkpoint(self, own: dict[str, torch.nn.Parameter]) -> dict[str, torch.Tensor]:
         plain = {name: parameter.detach() for name, parameter in own.items()}

@@ -12,6 +12,7 @@ from specfleet_common.lineage import Lineage
 from specfleet_common.shm.layout import Layout
 from specfleet_common.shm.names import RING_FILE, STOCK_FILE, page_file
 from specfleet_common.shm.pages import PageWriter
+from specfleet_engine.agreeing import Gate, OpenGate, RankGate
 from specfleet_engine.capturing import Capture
 from specfleet_engine.following import Following, FollowPolicy
 from specfleet_engine.records import RingSink
@@ -40,10 +41,13 @@ def open_session(
     lineage: Lineage,
     live: Weights[StagedT],
     rank: int,
+    num_ranks: int = 1,
+    engine: str = "",
     clock: Callable[[], float] = time.monotonic,
 ) -> Session[StagedT]:
     """Write the stock drafter, make ring and page, and return the session that keeps them.
 
+    All ranks of one `engine` see the same rows, so the first one alone records them.
     SharedMemoryFull when there is no room for them.
     """
     directory = settings.shm_directory
@@ -51,8 +55,13 @@ def open_session(
     try:
         # First, so that there is room to say that there is none for the others.
         page = PageWriter.create(directory / page_file(rank), PAGE_BYTES)
-        write_file(directory / STOCK_FILE, live.stock)
-        capture = _capture(settings, layout)
+        capture = None
+        if rank == 0:
+            write_file(directory / STOCK_FILE, live.stock)
+            capture = _capture(settings, layout)
+        gate: Gate = OpenGate()
+        if num_ranks > 1:
+            gate = RankGate(directory, rank=rank, num_ranks=num_ranks, engine=engine)
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
@@ -68,6 +77,7 @@ def open_session(
         capture=capture,
         page=page,
         clock=clock,
+        gate=gate,
     )
 
 

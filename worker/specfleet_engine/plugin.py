@@ -9,9 +9,12 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from specfleet_engine.settings import Settings, SettingsError, read_settings
+
+if TYPE_CHECKING:
+    from specfleet_engine.attaching import Attachment
 
 log = logging.getLogger("vllm.specfleet")
 
@@ -47,23 +50,45 @@ def settings_here() -> Settings | None:
 
 
 def _hook_loading(worker: Any, settings: Settings) -> None:
-    """Attach a session once the runner of `worker` has loaded its models."""
-    runner = worker.model_runner
-    load_model = runner.load_model
+    """Attach a session once the runner of `worker` has loaded its models, and start it once warm.
+
+    Until then vLLM makes dry runs, and records CUDA graphs, during which no other thread may use
+    the device.
+    """
+    runner, load_model = worker.model_runner, worker.model_runner.load_model
+    warm_up = worker.compile_or_warm_up_model
+    attachment: Attachment | None = None
 
     def load_model_and_attach(*args: Any, **kwargs: Any) -> None:
+        nonlocal attachment
         with _plain_drafter_linears(runner):
             load_model(*args, **kwargs)
         from specfleet_engine.attaching import attach
-        from specfleet_engine.opening import say_why
 
-        try:
-            attach(worker, settings)
-        except Exception as error:  # noqa: BLE001 - an engine that cannot adapt must still serve
-            log.error("specfleet does not adapt this engine, it serves on without: %s", error)
-            say_why(settings, worker.rank, error)
+        with _serving_on_without(worker, settings):
+            attachment = attach(worker, settings)
+
+    def warm_up_and_start() -> Any:
+        times = warm_up()
+        if attachment is not None:
+            with _serving_on_without(worker, settings):
+                attachment.start()
+        return times
 
     runner.load_model = load_model_and_attach
+    worker.compile_or_warm_up_model = warm_up_and_start
+
+
+@contextmanager
+def _serving_on_without(worker: Any, settings: Settings) -> Iterator[None]:
+    """Say why the engine is not adapted where the block fails: it must still serve."""
+    from specfleet_engine.opening import say_why
+
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        log.error("specfleet does not adapt this engine, it serves on without: %s", error)
+        say_why(settings, worker.rank, error)
 
 
 @contextmanager
@@ -73,7 +98,7 @@ def _plain_drafter_linears(runner: Any) -> Iterator[None]:
     There vLLM moves a linear's weight into an opaque packed form and leaves an empty parameter, so
     writing to the parameter would change nothing.
     """
-    drafter = getattr(runner, "drafter", None)
+    drafter = getattr(runner, "drafter", None) or getattr(runner, "speculator", None)
     if drafter is None or runner.device.type != "cpu":
         yield
         return

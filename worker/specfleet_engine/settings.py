@@ -34,6 +34,8 @@ class Settings:
     """Share of the conversations that are walked for judgement and never trained on."""
     key_tokens: int = 256
     """Prompts whose first so many tokens are the same are taken for one conversation."""
+    try_cuda: bool = False
+    """Whether to adapt an engine on a GPU, 0 or 1: nothing of that has been run on one yet."""
     ring_bytes: int = USUAL_BYTES
     """Size of the ring in shared memory through which records go to the trainer."""
 
@@ -56,6 +58,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings | None:
         max_tokens=_integer(environment, "MAX_TOKENS", default=2048, least=16, most=1 << 20),
         holdout_percent=_integer(environment, "HOLDOUT_PERCENT", default=10, least=0, most=90),
         key_tokens=_integer(environment, "KEY_TOKENS", default=256, least=1, most=1 << 20),
+        try_cuda=_integer(environment, "TRY_CUDA", default=0, least=0, most=1) == 1,
         ring_bytes=_integer(
             environment, "RING_BYTES", default=USUAL_BYTES, least=1 << 16, most=1 << 36
         ),

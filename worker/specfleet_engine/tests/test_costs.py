@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specfleet_engine.costs import MOST_TOKENS, Costs
+from specfleet_engine.costs import MOST_TOKENS, PLAIN_EVERY, Costs
 from specfleet_engine.step import Scheduled, Verified
 
 DEPTH = 3
@@ -27,10 +27,11 @@ class Engine:
         draft: float | None,
         rest: float = 0.0,
         prompt: int = 0,
+        depth: int = DEPTH,
     ) -> None:
         """Do a step; `prompt` is how many tokens the last request reads, 0 if it has drafts."""
-        drafted = np.full(len(requests), DEPTH, np.int64)
-        tokens = len(requests) * (1 + DEPTH)
+        drafted = np.full(len(requests), depth, np.int64)
+        tokens = len(requests) * (1 + depth)
         if prompt:
             drafted[-1], tokens = 0, tokens - (1 + DEPTH) + prompt
         self.costs.step_begins(Scheduled((), (), requests, tokens), at=self.now)
@@ -69,6 +70,8 @@ def test_a_step_is_drafting_and_all_else() -> None:
             "tokens": 8,
             "verify_seconds": 0.625,
             "draft_seconds": 0.25,
+            "plain_steps": 0,
+            "plain_seconds": 0.0,
         }
     ]
 
@@ -85,6 +88,40 @@ def test_the_time_between_two_steps_is_of_the_second_if_a_request_goes_on() -> N
     one, two = engine.bands()
     assert one["verify_seconds"] == 0.5
     assert two["verify_seconds"] == 0.625 + 0.5
+
+
+def test_a_step_without_drafts_tells_what_one_takes() -> None:
+    engine = Engine()
+    engine.step(["a", "b"], verify=0.5, draft=0.25)
+
+    engine.step(["a", "b"], verify=0.375, draft=0.25, depth=0)
+
+    (band,) = engine.bands()
+    assert (band["steps"], band["verify_seconds"]) == (1, 0.5)
+    assert (band["plain_steps"], band["plain_seconds"]) == (1, 0.375)
+
+
+def test_a_step_that_reads_a_short_prompt_and_has_no_drafts_is_not_one_without_drafts() -> None:
+    engine = Engine()
+
+    engine.step(["new"], verify=0.5, draft=0.25, prompt=2)
+
+    assert engine.bands() == []
+
+
+def test_one_step_in_many_is_to_go_without_drafts() -> None:
+    engine = Engine()
+
+    for _ in range(PLAIN_EVERY):
+        assert not engine.costs.wants_plain
+        engine.step(["a"], verify=0.5, draft=0.25)
+    assert engine.costs.wants_plain
+    engine.step(["a", "new"], verify=0.5, draft=0.25, prompt=9)
+    assert engine.costs.wants_plain, "a step with a prompt is no measurement"
+
+    engine.step(["a", "new"], verify=0.5, draft=0.25, depth=0)
+
+    assert not engine.costs.wants_plain
 
 
 def test_a_step_that_reads_a_prompt_is_in_no_band_but_tells_what_tokens_cost() -> None:

@@ -1,0 +1,1 @@
+"""The check of the plugin on a GPU, see `__main__`."""
