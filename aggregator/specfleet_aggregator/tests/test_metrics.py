@@ -113,8 +113,7 @@ def test_the_guard_that_is_breached_is_told_from_the_others() -> None:
     page.show(judged(EFFECT, breached_guards=("ttft",)))
 
     breached = {
-        guard: page.of_lineage("promotion_guard_breached", guard=guard.key)
-        for guard in Guard
+        guard: page.of_lineage("promotion_guard_breached", guard=guard.key) for guard in Guard
     }
     assert {guard for guard, value in breached.items() if value} == {Guard.TTFT}
     assert None not in breached.values()
