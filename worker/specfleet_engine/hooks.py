@@ -13,7 +13,6 @@ from specfleet_engine.following import NewRequest
 from specfleet_engine.request_names import external_id
 from specfleet_engine.step import RunnerObserver, Scheduled
 
-
 T = TypeVar("T")
 
 
