@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from specfleet_common.mistakes import summary
 from specfleet_common.store.base import Store, StoreError
 from specfleet_common.store.entries import Entry, VersionPublished
+from specfleet_common.store.sealing import SealError, check_seal, sealed
 
 _ADAPTER: TypeAdapter[Entry] = TypeAdapter(Entry)
 _READ_AT_ONCE = 16
@@ -51,7 +52,7 @@ class Ledger:
         return len(self.entries()) == length and self._write(length, entry)
 
     def _write(self, number: int, entry: Entry) -> bool:
-        return self._store.create(self._path(number), [_ADAPTER.dump_json(entry)])
+        return self._store.create(self._path(number), [sealed(_ADAPTER.dump_json(entry))])
 
     def _read(self, wanted: int) -> bool:
         """Read so many more entries; False when there are not that many."""
@@ -70,9 +71,13 @@ class Ledger:
 
 def _decode(path: str, data: memoryview) -> Entry:
     try:
-        return _ADAPTER.validate_json(bytes(data), strict=True)
+        entry = _ADAPTER.validate_json(bytes(data), strict=True)
+        check_seal(bytes(data))
     except ValidationError as error:
         raise LedgerError(f"{path}: {summary(error)}") from error
+    except SealError as error:
+        raise LedgerError(f"{path}: {error}") from error
+    return entry
 
 
 def _same(entry: VersionPublished, known: Entry) -> bool:

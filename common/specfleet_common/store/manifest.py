@@ -9,6 +9,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from specfleet_common.lineage import Lineage
 from specfleet_common.mistakes import summary
+from specfleet_common.store.sealing import SealError, check_seal, sealed
 
 FORMAT = 1
 
@@ -53,7 +54,7 @@ _ADAPTER = TypeAdapter(Manifest)
 
 def encode_manifest(manifest: Manifest) -> bytes:
     """Return the manifest as JSON."""
-    return _ADAPTER.dump_json(manifest, indent=2)
+    return sealed(_ADAPTER.dump_json(manifest, indent=2))
 
 
 def decode_manifest(data: bytes | memoryview) -> Manifest:
@@ -64,4 +65,8 @@ def decode_manifest(data: bytes | memoryview) -> Manifest:
         raise ManifestError(f"not a manifest: {summary(error)}") from error
     if manifest.format != FORMAT:
         raise ManifestError(f"format is {manifest.format}, expected {FORMAT}")
+    try:
+        check_seal(bytes(data))
+    except SealError as error:
+        raise ManifestError(f"not a manifest: {error}") from error
     return manifest

@@ -18,6 +18,7 @@ from specfleet_common.store.entries import Entry, PromotionEnded, VersionPublish
 from specfleet_common.store.ledger import Ledger
 from specfleet_common.store.manifest import FORMAT, Content, Manifest, encode_manifest
 from specfleet_common.store.owner import owner_of
+from specfleet_common.store.sealing import sealed
 from specfleet_common.tensors import content_digest, encode
 from tools.fuzz.border import Border
 from tools.fuzz.borders.tensors import SHAPES, weights
@@ -124,7 +125,7 @@ def _entries() -> tuple[bytes, ...]:
         ),
     )
     adapter: TypeAdapter[Entry] = TypeAdapter(Entry)
-    return tuple(adapter.dump_json(entry) for entry in entries)
+    return tuple(sealed(adapter.dump_json(entry)) for entry in entries)
 
 
 def manifest() -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from pydantic import TypeAdapter
@@ -17,6 +18,7 @@ from specfleet_common.store.entries import (
     VersionPublished,
 )
 from specfleet_common.store.ledger import Ledger, LedgerError
+from specfleet_common.store.sealing import sealed
 
 
 def entry(number: int) -> VersionPublished:
@@ -43,7 +45,7 @@ class DistantStore:
         # The entries before are read one, two, four and eight at once.
         if number >= 15:
             self._met.wait()
-        written = TypeAdapter(VersionPublished).dump_json(entry(number))
+        written = sealed(TypeAdapter(VersionPublished).dump_json(entry(number)))
         return memoryview(written) if number < 40 else None
 
     def create(self, path: str, parts: Iterable[bytes | memoryview]) -> bool:
@@ -83,6 +85,15 @@ def test_an_entry_that_is_none_is_named(store: Store) -> None:
     store.create("l/ledger/0.json", [b"{}"])
 
     with pytest.raises(LedgerError, match=r"l/ledger/0\.json"):
+        Ledger(store, "l").entries()
+
+
+def test_an_entry_with_a_changed_digit_is_named(root: Path, store: Store) -> None:
+    Ledger(store, "l").record(entry(7))
+    file = root / "l" / "ledger" / "0.json"
+    file.write_text(file.read_text().replace(f"{7:064x}", f"{6:064x}"))
+
+    with pytest.raises(LedgerError, match=r"l/ledger/0\.json: its seal is"):
         Ledger(store, "l").entries()
 
 
