@@ -14,7 +14,7 @@ import pytest
 from e2e.failures.rival import rival
 from e2e.failures.story import Story
 
-pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
 _NO_SERVICE = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
@@ -62,7 +62,7 @@ def _answer_all(holder: socket.socket, answer: bytes) -> None:
                 caller.sendall(answer)
 
 
-@pytest.mark.parametrize("seconds", [5, pytest.param(30, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seconds", [5, 30])
 @pytest.mark.parametrize(
     "answer", [pytest.param(None, id="refused"), pytest.param(_NO_SERVICE, id="503")]
 )

@@ -8,14 +8,12 @@ import pytest
 
 from e2e.failures.story import Story
 
-pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
 MINUTES, DAYS = 60, 86_400
 
 
-@pytest.mark.parametrize(
-    "seconds", [-10 * MINUTES, pytest.param(10 * MINUTES, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("seconds", [-10 * MINUTES, 10 * MINUTES])
 async def test_a_clock_that_jumps_by_minutes_changes_nothing(fleet: Story, seconds: int) -> None:
     async with fleet.surviving(f"clocks {seconds} s off"):
         with fleet.clocks.shifted(seconds):
@@ -28,7 +26,7 @@ async def test_a_clock_that_jumps_by_minutes_changes_nothing(fleet: Story, secon
     assert made_at == pytest.approx(time.time() + seconds, abs=5 * MINUTES)
 
 
-@pytest.mark.parametrize("days", [-400, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("days", [-400, 1])
 async def test_a_bucket_refuses_a_clock_that_is_days_off_and_leases_go_on(
     fleet: Story, days: int
 ) -> None:

@@ -45,7 +45,7 @@ def truncate(file: Path) -> None:
     ("what", "damage"),
     [
         pytest.param("drafter-*.safetensors", flip_a_bit, id="drafter-changed"),
-        pytest.param("manifest.json", truncate, id="manifest-truncated"),
+        pytest.param("manifest.json", truncate, id="manifest-truncated", marks=LONG),
         pytest.param("drafter-*.safetensors", truncate, id="drafter-truncated", marks=LONG),
         pytest.param("outer-*.safetensors", flip_a_bit, id="outer-changed", marks=LONG),
         pytest.param("outer-*.safetensors", truncate, id="outer-truncated", marks=LONG),

@@ -21,7 +21,7 @@ from specfleet_agent.supervision import PARKED_SECONDS
 from specfleet_cli.plan import WorkerPlan
 from specfleet_cli.running import SHARED_MEMORY
 
-pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
 PARKED = "specfleet_agent_trainer_parked"
 LARGEST_RING_BYTES = 1 << 36
@@ -67,7 +67,7 @@ async def test_an_engine_with_too_little_shared_memory_serves_on_and_says_so(fle
     assert healthy.startswith("ok")
 
 
-@pytest.mark.parametrize("step", [1, pytest.param(-1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("step", [1, -1])
 async def test_a_plugin_of_another_format_is_refused_and_its_engine_serves_on(
     fleet: Story, tmp_path: Path, step: int
 ) -> None:
@@ -108,7 +108,6 @@ async def test_a_trainer_over_its_memory_is_killed_and_its_engine_serves_on(flee
     assert "allowed are 67108864" in fleet.log(worker.agent.name)
 
 
-@pytest.mark.long
 async def test_a_crash_loop_is_parked_tried_again_and_ended_by_what_ends_its_cause(
     fleet: Story, tmp_path: Path
 ) -> None:

@@ -25,6 +25,7 @@ async def test_a_killed_process_comes_back_and_nobody_notices(fleet: Story, vict
     assert revival.back_after_seconds is not None, revival.detail
 
 
+@pytest.mark.long
 async def test_a_killed_engine_is_missed_by_its_own_clients_only(fleet: Story) -> None:
     victim = fleet.trainers[1]
 
@@ -36,6 +37,7 @@ async def test_a_killed_engine_is_missed_by_its_own_clients_only(fleet: Story) -
     assert revival.back_after_seconds is not None, revival.detail
 
 
+@pytest.mark.long
 async def test_a_lost_node_holds_no_round_once_its_lease_has_ended(fleet: Story) -> None:
     async with (
         fleet.surviving("node lost"),
@@ -51,7 +53,8 @@ async def test_a_lost_node_holds_no_round_once_its_lease_has_ended(fleet: Story)
     assert all(others)
 
 
-@pytest.mark.parametrize("seconds", [5, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("seconds", [5, 60])
 async def test_a_trainer_that_stands_still_goes_on_where_it_was(
     fleet: Story, seconds: float
 ) -> None:

@@ -16,8 +16,10 @@ REQUESTS = 12
 @pytest.mark.parametrize(
     ("trouble", "words"),
     [
-        pytest.param(Trouble.DOWN, "broke", id="down"),
-        pytest.param(Trouble.FULL, "is full (XMinioStorageFull)", id="full"),
+        pytest.param(Trouble.DOWN, "broke", id="down", marks=pytest.mark.long),
+        pytest.param(
+            Trouble.FULL, "is full (XMinioStorageFull)", id="full", marks=pytest.mark.long
+        ),
         pytest.param(Trouble.FOREIGN, "refuses the credentials", id="wrong-credentials"),
     ],
 )
@@ -35,6 +37,7 @@ async def test_a_store_that_fails_is_told_and_waited_for(
     assert after == before
 
 
+@pytest.mark.long
 async def test_a_slow_store_makes_rounds_slow_and_nothing_else(fleet: Story) -> None:
     async with fleet.surviving("a slow store"):
         with fleet.gateway.failing(Trouble.SLOW):
