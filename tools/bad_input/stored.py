@@ -22,6 +22,7 @@ from specfleet_common.store import versions
 from specfleet_common.store.directory import DirectoryStore
 from specfleet_common.store.ledger import Ledger, LedgerError
 from specfleet_common.store.owner import ForeignStore, check, claim
+from specfleet_common.store.sealing import sealed
 from specfleet_common.store.versions import DamagedVersion
 from tools.bad_input.case import Case, Section
 from tools.fuzz.borders import store
@@ -44,6 +45,7 @@ def sections() -> tuple[Section, ...]:
                 Case("a manifest of a newer format", DamagedVersion, _manifest(_newer)),
                 Case("a manifest that leads elsewhere", DamagedVersion, _manifest(_elsewhere)),
                 Case("a manifest of another lineage", DamagedVersion, _manifest(_foreign)),
+                Case("a manifest with a changed digit", DamagedVersion, _manifest(_changed)),
                 Case("a file that is cut", DamagedVersion, _content(b"x")),
                 Case("an entry of the ledger that is none", LedgerError, _ledger(b"[]")),
                 Case("a decision that is unknown", LedgerError, _ledger(b'{"kind": "x"}')),
@@ -83,15 +85,23 @@ def _manifest(spoil: Callable[[dict[str, Any]], bytes]) -> Callable[[Path], obje
 
 
 def _newer(good: dict[str, Any]) -> bytes:
-    return json.dumps({**good, "format": 2}).encode()
+    return _sealed({**good, "format": 2})
 
 
 def _elsewhere(good: dict[str, Any]) -> bytes:
-    return json.dumps({**good, "drafter": {**good["drafter"], "file": "../../x"}}).encode()
+    return _sealed({**good, "drafter": {**good["drafter"], "file": "../../x"}})
 
 
 def _foreign(good: dict[str, Any]) -> bytes:
-    return json.dumps({**good, "number": 7}).encode()
+    return _sealed({**good, "number": 7})
+
+
+def _changed(good: dict[str, Any]) -> bytes:
+    return _sealed(good).replace(b'"number": 0', b'"number": 1')
+
+
+def _sealed(good: dict[str, Any]) -> bytes:
+    return sealed(json.dumps({name: one for name, one in good.items() if name != "seal"}).encode())
 
 
 def _content(data: bytes) -> Callable[[Path], object]:

@@ -51,7 +51,7 @@ def test_wrong_settings_end_with_a_sentence() -> None:
     )
 
     assert done.returncode == 2
-    assert "own_namespace" in done.stderr
+    assert "SPECFLEET_OPERATOR_OWN_NAMESPACE" in done.stderr
 
 
 def test_no_cluster_ends_with_a_sentence(tmp_path: Path) -> None:
