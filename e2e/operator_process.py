@@ -20,6 +20,16 @@ LEASE_SECONDS = 6.0
 RESYNC_SECONDS = 5.0
 
 
+def summed(page: str, name: str, **labels: str) -> float:
+    """Return the sum of a metric's samples on a page that have these labels."""
+    wanted = [f'{label}="{value}"' for label, value in labels.items()]
+    return sum(
+        float(line.rpartition(" ")[2])
+        for line in page.splitlines()
+        if line.partition("{")[0].partition(" ")[0] == name and all(w in line for w in wanted)
+    )
+
+
 @dataclass(slots=True)
 class OperatorProcess:
     """One running operator."""
@@ -44,18 +54,13 @@ class OperatorProcess:
 
     def metric(self, name: str, **labels: str) -> float:
         """Return the sum of a metric's samples that have these labels."""
-        page = self.page("/metrics") or ""
-        wanted = [f'{label}="{value}"' for label, value in labels.items()]
-        return sum(
-            float(line.rpartition(" ")[2])
-            for line in page.splitlines()
-            if line.partition("{")[0].partition(" ")[0] == name and all(w in line for w in wanted)
-        )
+        return summed(self.page("/metrics") or "", name, **labels)
 
     def writes(self) -> float:
         """Return how often it changed something other than Leases."""
-        name = "specfleet_operator_api_writes_total"
-        return self.metric(name) - self.metric(name, kind="Lease")
+        # Both from one page: Leases are written all the time.
+        page, name = self.page("/metrics") or "", "specfleet_operator_api_writes_total"
+        return summed(page, name) - summed(page, name, kind="Lease")
 
     def leads(self) -> bool:
         """Say whether it leads."""
