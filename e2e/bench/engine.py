@@ -15,14 +15,14 @@ from typing import Any
 import torch
 
 from e2e.engines import MODEL
-from specfleet_engine import runner_v1
 from specfleet_engine.layouts import find_layout
-from specfleet_engine.live import LiveDrafter, own_parameters
+from specfleet_engine.runners import v1
+from specfleet_engine.weights.live import LiveDrafter, own_parameters
 
 NOT_FOLLOWED_TOKENS = 400
 """A prompt longer than the plugin follows."""
 
-_observe = runner_v1.observe
+_observe = v1.observe
 
 
 @dataclass(slots=True)
@@ -131,7 +131,7 @@ class Engine:
 def engine_in_process() -> Iterator[Engine]:
     """Start the small model as the examples' fleet does."""
     probe = Probe()
-    setattr(runner_v1, "observe", probe.observe)  # noqa: B010 - the type of a function is its own
+    setattr(v1, "observe", probe.observe)  # noqa: B010 - the type of a function is its own
     from vllm import LLM
 
     llm = LLM(

@@ -17,7 +17,7 @@ from e2e.bench.shapes import FULL, Shape
 from e2e.bench.timing import repeated
 from specfleet_engine.layouts.mimo import MimoLayout
 from specfleet_engine.layouts.stacking import Stacking
-from specfleet_engine.live import LiveDrafter
+from specfleet_engine.weights.live import LiveDrafter
 
 RANK_PREFIX = "model.mtp_layers.0."
 

@@ -22,8 +22,8 @@ from specfleet_common.tensors import (
     from_bfloat16,
     shapes_of,
 )
-from specfleet_engine.digests import target_digest
 from specfleet_engine.layouts import LayoutError
+from specfleet_engine.weights.digests import target_digest
 
 ARCHITECTURE = "MiMoForCausalLM"
 FAMILY, LAYOUT = "mtp", "mimo"

@@ -12,21 +12,21 @@ from typing import Any
 import torch
 
 from specfleet_common.shm.layout import Layout
-from specfleet_engine import runner_v1, runner_v2
-from specfleet_engine.at_once import AtOnce
 from specfleet_engine.devices import Cuda, Device
-from specfleet_engine.digests import target_digest
 from specfleet_engine.fitness import Facts, Unfit, unfitness
-from specfleet_engine.late import LateSteps
 from specfleet_engine.layouts import DrafterLayout, find_layout
-from specfleet_engine.live import LiveDrafter, Staged, own_parameters
-from specfleet_engine.movers import DeviceMover
 from specfleet_engine.opening import open_session
+from specfleet_engine.runners import v1, v2
+from specfleet_engine.runners.at_once import AtOnce
+from specfleet_engine.runners.late import LateSteps
+from specfleet_engine.runners.slots import Copies, SlotSizes
 from specfleet_engine.session import Session
 from specfleet_engine.settings import Settings
-from specfleet_engine.sharding import ShardedLayout
-from specfleet_engine.slots import Copies, SlotSizes
 from specfleet_engine.step import RunnerObserver
+from specfleet_engine.weights.digests import target_digest
+from specfleet_engine.weights.live import LiveDrafter, Staged, own_parameters
+from specfleet_engine.weights.movers import DeviceMover
+from specfleet_engine.weights.sharding import ShardedLayout
 
 log = logging.getLogger("vllm.specfleet")
 
@@ -121,7 +121,7 @@ def _attachment(
 
 def _adapter(runner: Any) -> ModuleType:
     """Return the adapter's module: only the second runner has a speculator."""
-    return runner_v2 if hasattr(runner, "speculator") else runner_v1
+    return v2 if hasattr(runner, "speculator") else v1
 
 
 def _num_ranks(config: Any) -> int:

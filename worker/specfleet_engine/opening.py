@@ -12,13 +12,13 @@ from specfleet_common.lineage import Lineage
 from specfleet_common.shm.layout import Layout
 from specfleet_common.shm.names import RING_FILE, STOCK_FILE, page_file
 from specfleet_common.shm.pages import PageWriter
-from specfleet_engine.agreeing import Gate, OpenGate, RankGate
 from specfleet_engine.capturing import Capture
 from specfleet_engine.following import Following, FollowPolicy
 from specfleet_engine.records import RingSink
 from specfleet_engine.session import Session
 from specfleet_engine.settings import Settings
-from specfleet_engine.swapping import StagedT, Weights
+from specfleet_engine.weights.agreeing import Gate, OpenGate, RankGate
+from specfleet_engine.weights.swapping import StagedT, Weights
 
 log = logging.getLogger("vllm.specfleet")
 

@@ -23,12 +23,12 @@ from specfleet_common.shm.layout import Layout
 from specfleet_common.shm.names import STOCK_FILE
 from specfleet_common.shm.pages import PageWriter
 from specfleet_engine.accounts import Accounts
-from specfleet_engine.agreeing import Gate
-from specfleet_engine.bank_watching import BankWatch
 from specfleet_engine.capturing import Capture
-from specfleet_engine.exchanging import Exchange
 from specfleet_engine.step import Scheduled, Verified
-from specfleet_engine.swapping import StagedT, Weights
+from specfleet_engine.weights.agreeing import Gate
+from specfleet_engine.weights.bank_watching import BankWatch
+from specfleet_engine.weights.exchanging import Exchange
+from specfleet_engine.weights.swapping import StagedT, Weights
 
 log = logging.getLogger("vllm.specfleet")
 

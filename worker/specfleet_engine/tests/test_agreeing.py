@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specfleet_engine.agreeing import (
+from specfleet_engine.weights.agreeing import (
     IDLE_SECONDS,
     STEPS_AHEAD,
     Agreed,

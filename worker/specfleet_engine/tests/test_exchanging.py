@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from specfleet_engine.exchanging import Exchange, Ready
+from specfleet_engine.weights.exchanging import Exchange, Ready
 
 
 class Weights:

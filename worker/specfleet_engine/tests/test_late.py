@@ -12,19 +12,19 @@ import torch
 from specfleet_common.shm.capture import Begin, End, Step
 from specfleet_common.shm.layout import Layout
 from specfleet_common.shm.pages import PageWriter
-from specfleet_engine.at_once import AtOnce
 from specfleet_engine.capturing import Capture
-from specfleet_engine.exchanging import Ready
 from specfleet_engine.following import Following, FollowPolicy, NewRequest
-from specfleet_engine.late import LateSteps
-from specfleet_engine.live import LiveDrafter
-from specfleet_engine.movers import DeviceMover
+from specfleet_engine.runners.at_once import AtOnce
+from specfleet_engine.runners.late import LateSteps
+from specfleet_engine.runners.slots import MOST_SLOTS, Copies, SlotSizes
 from specfleet_engine.session import Session
-from specfleet_engine.slots import MOST_SLOTS, Copies, SlotSizes
 from specfleet_engine.step import Batch, Proposal, RunnerObserver, Scheduled
 from specfleet_engine.tests.fake_device import FakeDevice
 from specfleet_engine.tests.test_layouts import LAYOUT, own
 from specfleet_engine.tests.test_live import live
+from specfleet_engine.weights.exchanging import Ready
+from specfleet_engine.weights.live import LiveDrafter
+from specfleet_engine.weights.movers import DeviceMover
 
 HIDDEN, DEPTHS = 4, 2
 LATE_SECONDS = 1.0

@@ -3,8 +3,8 @@ import torch
 
 from specfleet_common.tensors import content_digest
 from specfleet_engine.layouts import LayoutError
-from specfleet_engine.live import LiveDrafter, own_parameters
 from specfleet_engine.tests.test_layouts import LAYOUT, own
+from specfleet_engine.weights.live import LiveDrafter, own_parameters
 
 
 def live(seed: int) -> tuple[LiveDrafter, dict[str, torch.nn.Parameter]]:

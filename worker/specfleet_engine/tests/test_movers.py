@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from specfleet_common.tensors import content_digest
-from specfleet_engine.digests import fingerprint
 from specfleet_engine.layouts import LayoutError
-from specfleet_engine.live import LiveDrafter
-from specfleet_engine.movers import CHUNK_BYTES, DeviceMover
 from specfleet_engine.tests.fake_device import FakeDevice
 from specfleet_engine.tests.test_layouts import LAYOUT, own
 from specfleet_engine.tests.test_live import live
+from specfleet_engine.weights.digests import fingerprint
+from specfleet_engine.weights.live import LiveDrafter
+from specfleet_engine.weights.movers import CHUNK_BYTES, DeviceMover
 
 
 def parameters(seed: int) -> dict[str, torch.Tensor]:

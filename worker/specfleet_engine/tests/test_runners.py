@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from specfleet_engine import runner_v1, runner_v2
-from specfleet_engine.hooks import MissingHook
+from specfleet_engine.runners import v1, v2
+from specfleet_engine.runners.hooks import MissingHook
 from specfleet_engine.step import Proposal, Scheduled
 
 STATES = 4
@@ -132,7 +132,7 @@ def runner() -> RunnerV2:
 
 def test_a_v2_step_is_told_as_the_drafter_sees_it(runner: RunnerV2) -> None:
     observer = Observer()
-    runner_v2.observe(runner, observer)
+    v2.observe(runner, observer)
 
     runner.execute_model(scheduler_output("a"))
     runner.sample_tokens(None)
@@ -152,7 +152,7 @@ def test_a_v2_step_is_told_as_the_drafter_sees_it(runner: RunnerV2) -> None:
 
 def test_a_request_that_was_preempted_is_not_new(runner: RunnerV2) -> None:
     observer = Observer()
-    runner_v2.observe(runner, observer)
+    v2.observe(runner, observer)
 
     for output in (
         scheduler_output("a"),
@@ -168,7 +168,7 @@ def test_a_request_that_was_preempted_is_not_new(runner: RunnerV2) -> None:
 
 def test_dry_runs_are_no_steps(runner: RunnerV2) -> None:
     observer = Observer()
-    runner_v2.observe(runner, observer)
+    v2.observe(runner, observer)
 
     runner.execute_model(scheduler_output("a"), dummy_run=True)
 
@@ -177,7 +177,7 @@ def test_dry_runs_are_no_steps(runner: RunnerV2) -> None:
 
 def test_a_step_that_runs_nothing_ends_at_once(runner: RunnerV2) -> None:
     observer = Observer()
-    runner_v2.observe(runner, observer)
+    v2.observe(runner, observer)
 
     output = runner.execute_model(scheduler_output(finished=("a",), tokens=0))
 
@@ -188,7 +188,7 @@ def test_a_step_that_runs_nothing_ends_at_once(runner: RunnerV2) -> None:
 def test_a_failure_in_what_is_told_does_not_reach_vllm(runner: RunnerV2) -> None:
     observer = Observer()
     observer.broken = True
-    runner_v2.observe(runner, observer)
+    v2.observe(runner, observer)
 
     runner.execute_model(scheduler_output("a"))
     output = runner.sample_tokens(None)
@@ -222,7 +222,7 @@ def test_a_v2_runner_that_cannot_be_told_of_is_refused(
         setattr(runner, name, value)
 
     with pytest.raises(MissingHook, match=reason):
-        runner_v2.drafter_of(runner)
+        v2.drafter_of(runner)
 
 
 def test_a_speculator_of_another_vllm_is_refused_by_what_it_lacks(runner: RunnerV2) -> None:
@@ -231,38 +231,36 @@ def test_a_speculator_of_another_vllm_is_refused_by_what_it_lacks(runner: Runner
     )
 
     with pytest.raises(MissingHook, match=r"propose has no last_hidden_states, expected"):
-        runner_v2.drafter_of(runner)
+        v2.drafter_of(runner)
 
 
 @pytest.mark.parametrize(
     ("attributes", "reason"),
     [
         pytest.param({}, "has no execute_model, expected vLLM's V1 runner", id="nothing"),
-        pytest.param(
-            dict.fromkeys(runner_v1.NEEDED_OF_RUNNER), "has no drafter.propose", id="no-drafter"
-        ),
+        pytest.param(dict.fromkeys(v1.NEEDED_OF_RUNNER), "has no drafter.propose", id="no-drafter"),
     ],
 )
 def test_a_v1_runner_that_cannot_be_told_of_is_refused(
     attributes: dict[str, object], reason: str
 ) -> None:
     with pytest.raises(MissingHook, match=reason):
-        runner_v1.drafter_of(SimpleNamespace(**attributes))
+        v1.drafter_of(SimpleNamespace(**attributes))
 
 
 @pytest.mark.parametrize(("value", "refused"), [(True, True), (False, False)])
 def test_a_v1_runner_has_to_pad_its_draft_batches(value: bool, refused: bool) -> None:
     runner = SimpleNamespace(
-        **dict.fromkeys(runner_v1.NEEDED_OF_RUNNER),
+        **dict.fromkeys(v1.NEEDED_OF_RUNNER),
         drafter=SimpleNamespace(propose=print, model=Speculator.model),
         speculative_config=SimpleNamespace(disable_padded_drafter_batch=value),
     )
 
     if refused:
         with pytest.raises(MissingHook, match="expected padded draft batches"):
-            runner_v1.drafter_of(runner)
+            v1.drafter_of(runner)
     else:
-        assert runner_v1.drafter_of(runner) is Speculator.model
+        assert v1.drafter_of(runner) is Speculator.model
 
 
 def v1_runner(*, use_async_scheduling: bool) -> Any:
@@ -297,7 +295,7 @@ def test_drafts_are_left_out_when_a_plain_step_is_wanted(
 ) -> None:
     runner, observer = v1_runner(use_async_scheduling=use_async_scheduling), Observer()
     observer.wants_plain = wants_plain
-    runner_v1.observe(runner, observer)
+    v1.observe(runner, observer)
 
     taken = runner.take_draft_token_ids()
 

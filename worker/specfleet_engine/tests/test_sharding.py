@@ -11,9 +11,9 @@ from safetensors.torch import save_file
 from specfleet_engine.layouts import LayoutError
 from specfleet_engine.layouts.mimo import MimoLayout
 from specfleet_engine.layouts.stacking import Stacking
-from specfleet_engine.live import LiveDrafter
-from specfleet_engine.sharding import ShardedLayout, sharded, whole
 from specfleet_engine.tests.test_layouts import LAYOUT, own
+from specfleet_engine.weights.live import LiveDrafter
+from specfleet_engine.weights.sharding import ShardedLayout, sharded, whole
 
 RANKS = 4
 PART = MimoLayout(LAYOUT.rank_prefix, Stacking(query_rows=2, key_value_rows=2, gate_rows=3))

@@ -15,8 +15,8 @@ from typing import Protocol
 import torch
 
 from specfleet_engine.devices import Device, Event, Stream
-from specfleet_engine.digests import fingerprint
 from specfleet_engine.layouts import LayoutError, Parameters
+from specfleet_engine.weights.digests import fingerprint
 
 CHUNK_BYTES = 4 << 20
 """Small enough that copies of the runner's own get in between."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Generic
 
 from specfleet_common.lineage import MISMATCH, STOCK
-from specfleet_engine.agreeing import Gate, OpenGate
-from specfleet_engine.swapping import StagedT, Weights
+from specfleet_engine.weights.agreeing import Gate, OpenGate
+from specfleet_engine.weights.swapping import StagedT, Weights
 
 log = logging.getLogger("vllm.specfleet")
 

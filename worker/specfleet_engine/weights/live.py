@@ -14,9 +14,9 @@ from safetensors.torch import load, save
 
 from specfleet_common.lineage import Lineage, shapes_digest
 from specfleet_common.tensors import content_digest
-from specfleet_engine.digests import fingerprint
 from specfleet_engine.layouts import DrafterLayout, LayoutError
-from specfleet_engine.movers import HostMover, Mover
+from specfleet_engine.weights.digests import fingerprint
+from specfleet_engine.weights.movers import HostMover, Mover
 
 
 @dataclass(frozen=True, slots=True)

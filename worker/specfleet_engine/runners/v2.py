@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from specfleet_engine.hooks import Guard, MissingHook, name_of, scheduled, wrap_steps
+from specfleet_engine.runners.hooks import Guard, MissingHook, name_of, scheduled, wrap_steps
 from specfleet_engine.step import Batch, Proposal, RunnerObserver, Scheduled
 
 NEEDED_OF_RUNNER = ("execute_model", "sample_tokens", "req_states")

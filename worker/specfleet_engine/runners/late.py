@@ -14,10 +14,10 @@ from typing import Any
 import torch
 
 from specfleet_engine.devices import Device, Event
-from specfleet_engine.movers import DeviceMover
+from specfleet_engine.runners.slots import Copies, Copy
 from specfleet_engine.session import Session
-from specfleet_engine.slots import Copies, Copy
 from specfleet_engine.step import Batch, Proposal, Scheduled
+from specfleet_engine.weights.movers import DeviceMover
 
 
 class DeviceClock:

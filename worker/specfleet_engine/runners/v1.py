@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from specfleet_engine.hooks import Guard, MissingHook, name_of, scheduled, wrap_steps
+from specfleet_engine.runners.hooks import Guard, MissingHook, name_of, scheduled, wrap_steps
 from specfleet_engine.step import Batch, Proposal, RunnerObserver, Scheduled
 
 NEEDED_OF_RUNNER = (

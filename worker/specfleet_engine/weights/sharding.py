@@ -13,8 +13,8 @@ from pathlib import Path
 import torch
 from safetensors import safe_open
 
-from specfleet_engine.digests import fingerprint
 from specfleet_engine.layouts import DrafterLayout, LayoutError, Parameters
+from specfleet_engine.weights.digests import fingerprint
 
 Shapes = Mapping[str, tuple[int, ...]]
 

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from specfleet_engine.at_once import as_array
 from specfleet_engine.devices import Device, Event
+from specfleet_engine.runners.at_once import as_array
 from specfleet_engine.step import Proposal, Verified
 
 MOST_SLOTS = 4

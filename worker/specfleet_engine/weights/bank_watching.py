@@ -13,9 +13,9 @@ from specfleet_common.shm.bank import BankEntry, BankReader
 from specfleet_common.shm.layout import Layout, ShmAbsent, ShmMismatch
 from specfleet_common.shm.names import BANK_FILE
 from specfleet_common.tensors import TensorError
-from specfleet_engine.exchanging import Exchange, Ready
 from specfleet_engine.layouts import LayoutError
-from specfleet_engine.swapping import StagedT
+from specfleet_engine.weights.exchanging import Exchange, Ready
+from specfleet_engine.weights.swapping import StagedT
 
 log = logging.getLogger("vllm.specfleet")
 

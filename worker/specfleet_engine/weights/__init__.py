@@ -1,0 +1,1 @@
+"""The live weights of the drafter: what they are, and how others take their place."""
