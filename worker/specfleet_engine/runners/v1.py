@@ -16,7 +16,7 @@ from specfleet_engine.step import Batch, Proposal, RunnerObserver, Scheduled
 
 NEEDED_OF_RUNNER = (
     *("execute_model", "sample_tokens", "take_draft_token_ids"),
-    *("input_batch", "discard_request_mask", "use_async_scheduling"),
+    *("input_batch", "discard_request_mask", "use_async_scheduling", "model_config"),
 )
 
 
@@ -64,8 +64,9 @@ def observe(runner: Any, observer: RunnerObserver) -> None:
 
     wrap_steps(runner, observer, tell, begins)
     runner.drafter.propose = observed_propose
-    if not runner.use_async_scheduling:
-        # With it the next step is planned before this one's drafts are known: none can be left out.
+    if not runner.use_async_scheduling and not runner.model_config.has_inner_state:
+        # The next step is planned when this one's drafts are known, and nothing in the model counts
+        # on as many tokens as were accepted before: linear attention does, and fails on fewer.
         runner.take_draft_token_ids = shortened_take_draft_token_ids
 
 
