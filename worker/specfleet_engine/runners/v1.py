@@ -16,7 +16,7 @@ from specfleet_engine.step import Batch, Proposal, RunnerObserver, Scheduled
 
 NEEDED_OF_RUNNER = (
     *("execute_model", "sample_tokens", "take_draft_token_ids"),
-    *("input_batch", "discard_request_mask", "use_async_scheduling", "model_config"),
+    *("input_batch", "discard_request_mask", "use_async_scheduling"),
 )
 
 
@@ -58,16 +58,26 @@ def observe(runner: Any, observer: RunnerObserver) -> None:
 
     def shortened_take_draft_token_ids() -> Any:
         drafts = take_draft_token_ids()
-        if drafts is None or not tell(lambda: observer.wants_plain):
+        if drafts is None or not tell(lambda: observer.wants_plain and _attends_fully(runner)):
             return drafts
         return type(drafts)(drafts.req_ids, [[] for _ in drafts.req_ids])
 
     wrap_steps(runner, observer, tell, begins)
     runner.drafter.propose = observed_propose
-    if not runner.use_async_scheduling and not runner.model_config.has_inner_state:
-        # The next step is planned when this one's drafts are known, and nothing in the model counts
-        # on as many tokens as were accepted before: linear attention does, and fails on fewer.
+    if not runner.use_async_scheduling:
+        # With it the next step is planned before this one's drafts are known: none can be left out.
         runner.take_draft_token_ids = shortened_take_draft_token_ids
+
+
+def _attends_fully(runner: Any) -> bool:
+    """Say whether all layers can do a step of fewer tokens than the one before had accepted.
+
+    Linear attention cannot: its kernels fail, and the engine with them.
+    """
+    from vllm.v1.kv_cache_interface import FullAttentionSpec
+
+    groups = runner.kv_cache_config.kv_cache_groups
+    return all(type(group.kv_cache_spec) is FullAttentionSpec for group in groups)
 
 
 def _proposal(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from vllm.v1.kv_cache_interface import FullAttentionSpec, MambaSpec
 
 from specfleet_engine.runners import v1, v2
 from specfleet_engine.runners.hooks import MissingHook
@@ -263,14 +264,19 @@ def test_a_v1_runner_has_to_pad_its_draft_batches(value: bool, refused: bool) ->
         assert v1.drafter_of(runner) is Speculator.model
 
 
-def v1_runner(*, use_async_scheduling: bool, has_inner_state: bool) -> Any:
+def v1_runner(*, use_async_scheduling: bool, layers: type[object]) -> Any:
     """Return a runner that has drafted for two requests."""
     drafts = SimpleNamespace(req_ids=["a", "b"], draft_token_ids=[[1, 2], [3, 4]])
     return SimpleNamespace(
         **dict.fromkeys(["execute_model", "sample_tokens"]),
         drafter=SimpleNamespace(propose=print),
         use_async_scheduling=use_async_scheduling,
-        model_config=SimpleNamespace(has_inner_state=has_inner_state),
+        kv_cache_config=SimpleNamespace(
+            kv_cache_groups=[
+                SimpleNamespace(kv_cache_spec=object.__new__(kind))
+                for kind in (FullAttentionSpec, layers)
+            ]
+        ),
         take_draft_token_ids=lambda: Drafts(drafts.req_ids, drafts.draft_token_ids),
     )
 
@@ -284,18 +290,18 @@ class Drafts:
 
 
 @pytest.mark.parametrize(
-    ("wants_plain", "use_async_scheduling", "has_inner_state", "left"),
+    ("wants_plain", "use_async_scheduling", "layers", "left"),
     [
-        pytest.param(False, False, False, [[1, 2], [3, 4]], id="not-wanted"),
-        pytest.param(True, False, False, [[], []], id="wanted"),
-        pytest.param(True, True, False, [[1, 2], [3, 4]], id="planned-already"),
-        pytest.param(True, False, True, [[1, 2], [3, 4]], id="linear-attention"),
+        pytest.param(False, False, FullAttentionSpec, [[1, 2], [3, 4]], id="not-wanted"),
+        pytest.param(True, False, FullAttentionSpec, [[], []], id="wanted"),
+        pytest.param(True, True, FullAttentionSpec, [[1, 2], [3, 4]], id="planned-already"),
+        pytest.param(True, False, MambaSpec, [[1, 2], [3, 4]], id="linear-attention"),
     ],
 )
 def test_drafts_are_left_out_when_a_plain_step_is_wanted(
-    wants_plain: bool, use_async_scheduling: bool, has_inner_state: bool, left: list[list[int]]
+    wants_plain: bool, use_async_scheduling: bool, layers: type[object], left: list[list[int]]
 ) -> None:
-    runner = v1_runner(use_async_scheduling=use_async_scheduling, has_inner_state=has_inner_state)
+    runner = v1_runner(use_async_scheduling=use_async_scheduling, layers=layers)
     observer = Observer()
     observer.wants_plain = wants_plain
     v1.observe(runner, observer)
