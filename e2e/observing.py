@@ -13,7 +13,7 @@ from e2e.checks import Observation, Published
 from e2e.timeline import Count, Training
 from specfleet_cli.endpoints import Fleet, Worker
 from specfleet_cli.watching import watch
-from specfleet_common.shm.layout import ShmAbsent
+from specfleet_common.shm.layout import ShmAbsent, ShmMismatch
 from specfleet_common.shm.names import page_file
 from specfleet_common.shm.pages import PageReader
 from specfleet_common.wire.access import access_by_files
@@ -114,7 +114,8 @@ class Observer:
         if reader is None or reader.is_replaced():
             try:
                 reader = self._pages[worker] = PageReader.attach(path)
-            except ShmAbsent:
+            except (ShmAbsent, ShmMismatch):
+                # None yet, or of a plugin of another version: the agent says so.
                 return
         page = reader.read()
         if page is None:
