@@ -185,7 +185,7 @@ def _restarted(
         manifest = versions.read_manifest(store, newest.lineage.id, number)
         if manifest is None:
             raise DamagedVersion(f"version {number} is missing")
-        for content in filter(None, (manifest.drafter, manifest.outer)):
+        for content in manifest.contents:
             versions.read_content(store, manifest, content)
     except DamagedVersion as error:
         return newest, (*damage, str(error))

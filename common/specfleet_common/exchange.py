@@ -13,6 +13,7 @@ from typing import Annotated, TypeVar
 from pydantic import Field, TypeAdapter, ValidationError
 
 from specfleet_common.codecs.codec import Codec
+from specfleet_common.fields import Count
 from specfleet_common.files import write_file
 from specfleet_common.judge.records import Walk
 from specfleet_common.mistakes import summary
@@ -25,8 +26,6 @@ LOCAL_WEIGHTS = "local.safetensors"
 TRAINER_STATE = "trainer-state.safetensors"
 
 Message = TypeVar("Message")
-Count = Annotated[int, Field(ge=0, lt=1 << 63)]
-"""What a heartbeat can carry on."""
 Rate = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 

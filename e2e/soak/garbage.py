@@ -10,9 +10,8 @@ from specfleet_common.store.directory import DirectoryStore
 from specfleet_common.store.entries import PromotionOpened
 from specfleet_common.store.evidence import after
 from specfleet_common.store.ledger import Ledger
+from specfleet_common.store.manifest import MANIFEST_FILE
 from specfleet_common.store.versions import lineages, published, read_manifest
-
-MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +58,8 @@ def _known(directory: Path) -> Iterator[str]:
         for number in published(store, lineage_id):
             manifest = read_manifest(store, lineage_id, number)
             assert manifest is not None
-            yield f"{lineage_id}/versions/{number}/{MANIFEST}"
-            for content in filter(None, (manifest.drafter, manifest.outer)):
+            yield f"{lineage_id}/versions/{number}/{MANIFEST_FILE}"
+            for content in manifest.contents:
                 yield f"{lineage_id}/versions/{number}/{content.file}"
         for entry in Ledger(store, lineage_id).entries():
             if isinstance(entry, PromotionOpened):

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from e2e.bench.memory import Peak
+from e2e.audits.footprint import holding
 from specfleet_cli.endpoints import Fleet
 from specfleet_common.exchange import REPORT, TrainerReport, read_message
 
@@ -89,7 +89,7 @@ def life_of(pid: int) -> Life | None:
 def held(process: Process) -> Held | None:
     """Look at a process; None when it has just ended."""
     try:
-        each = [_held(Path(f"/proc/{pid}")) for pid in process.members]
+        each = [_held(pid) for pid in process.members]
     except (FileNotFoundError, ProcessLookupError):
         return None
     return Held(
@@ -105,10 +105,6 @@ def _stat(folder: Path) -> list[str]:
     return (folder / "stat").read_text().rpartition(") ")[2].split()
 
 
-def _held(folder: Path) -> Held:
-    status, memory = (folder / "status").read_text(encoding="utf-8"), Peak()
-    memory.take(status)
-    fields = dict(line.split(":", 1) for line in status.splitlines())
-    return Held(
-        memory.anonymous_bytes, len(list((folder / "fd").iterdir())), int(fields["Threads"])
-    )
+def _held(pid: int) -> Held:
+    now, threads = holding(pid), list(Path(f"/proc/{pid}/task").iterdir())
+    return Held(now.anonymous_bytes, now.file_descriptors, len(threads))

@@ -9,13 +9,12 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from specfleet_common.fields import Count, Digest
 from specfleet_common.lineage import STOCK, Lineage
 from specfleet_common.mistakes import summary
 from specfleet_common.shm.layout import Layout
 
-Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Observed = Annotated[str, Field(pattern=r"^(stock|local|mismatch|[0-9a-f]{64})$")]
 Word = Annotated[str, Field(max_length=128, pattern=r"^[!-~]*$")]
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]

@@ -8,7 +8,8 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from specfleet_agent.engine_page import Count, PageError, Seconds
+from specfleet_agent.engine_page import PageError, Seconds
+from specfleet_common.fields import Count
 from specfleet_common.mistakes import summary
 
 

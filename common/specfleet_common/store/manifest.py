@@ -7,16 +7,17 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from specfleet_common.fields import Count, Digest
 from specfleet_common.lineage import Lineage
 from specfleet_common.mistakes import summary
 from specfleet_common.store.sealing import SealError, check_seal, sealed
 
 FORMAT = 1
+MANIFEST_FILE = "manifest.json"
+"""In the directory of its version, beside what it names."""
 
 FileName = Annotated[str, Field(max_length=255, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 """Beside the manifest: never a way to somewhere else."""
-Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 
 
 class ManifestError(ValueError):
@@ -47,6 +48,11 @@ class Manifest:
     workers: tuple[str, ...]
     positions: Count
     reason: str
+
+    @property
+    def contents(self) -> tuple[Content, ...]:
+        """Return the files that it names."""
+        return (self.drafter,) if self.outer is None else (self.drafter, self.outer)
 
 
 _ADAPTER = TypeAdapter(Manifest)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from specfleet_common.store.base import StoreError
 from specfleet_common.store.directory import DirectoryStore, remove_leftovers
+from specfleet_common.store.manifest import MANIFEST_FILE
 from specfleet_common.store.versions import DamagedVersion, lineages, read_manifest
 
-_MANIFEST = "manifest.json"
 _MOST_ENTRIES = 3
 """Of a version: its manifest, its drafter and its outer state."""
 
@@ -52,8 +52,7 @@ def _unnamed(
         return
     if manifest is None:
         return
-    contents = filter(None, (manifest.drafter, manifest.outer))
-    named = {_MANIFEST, *(content.file for content in contents)}
+    named = {MANIFEST_FILE, *(content.file for content in manifest.contents)}
     for name in names:
         if name not in named:
             yield f"{lineage_id}/versions/{number}/{name}"

@@ -16,6 +16,7 @@ from specfleet_common.diloco.outer import OuterState, initial_state
 from specfleet_common.lineage import Lineage, Shapes
 from specfleet_common.store.base import Store, StoreError
 from specfleet_common.store.manifest import (
+    MANIFEST_FILE,
     Content,
     Manifest,
     ManifestError,
@@ -83,7 +84,7 @@ def find(store: Store, lineage_id: str) -> Found:
         taken = number if taken is None else taken
         try:
             manifest = _checked(decode_manifest(data), lineage_id, number)
-            for content in filter(None, (manifest.drafter, manifest.outer)):
+            for content in manifest.contents:
                 read_content(store, manifest, content)
         except (ManifestError, DamagedVersion) as error:
             damage.append(f"version {number} of lineage {lineage_id}: {error}")
@@ -202,4 +203,4 @@ def _path(lineage_id: str, number: int, file: str) -> str:
 
 
 def _manifest_path(lineage_id: str, number: int) -> str:
-    return _path(lineage_id, number, "manifest.json")
+    return _path(lineage_id, number, MANIFEST_FILE)
