@@ -11,6 +11,7 @@ from e2e.cluster.control_plane import ControlPlane
 from specfleet_operator.connecting import Connection, connection_by_kubeconfig
 from specfleet_operator.tests.charts import Helm
 from specfleet_operator.tests.crds import CustomResources, custom_resources, define
+from specfleet_operator.tests.scenes import Scene
 
 
 @pytest.fixture(scope="session")
@@ -38,3 +39,11 @@ async def connection(plane: ControlPlane) -> AsyncIterator[Connection]:
     """Give a connection to that API server."""
     async with connection_by_kubeconfig(plane.kubeconfig, "test") as connection:
         yield connection
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    """Give one operator over an API server in memory, for whole passes."""
+    scene = Scene()
+    yield scene
+    await scene.world.aggregators.stop()

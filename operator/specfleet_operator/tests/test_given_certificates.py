@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import ssl
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -178,13 +177,6 @@ class UsersSecret:
             one for one in fleet["status"]["conditions"] if one["type"] == "SpecValid"
         )
         return found
-
-
-@pytest.fixture
-async def scene() -> AsyncIterator[Scene]:
-    scene = Scene()
-    yield scene
-    await scene.world.aggregators.stop()
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from specfleet_operator.api import Conflict, Precondition, as_of
@@ -13,13 +11,6 @@ from specfleet_operator.observed import Observed
 from specfleet_operator.planning import Plan
 from specfleet_operator.reconciling import carry_out, reconcile
 from specfleet_operator.tests.scenes import KEY, STATEFUL_SET, Scene
-
-
-@pytest.fixture
-async def scene() -> AsyncIterator[Scene]:
-    scene = Scene()
-    yield scene
-    await scene.world.aggregators.stop()
 
 
 async def test_passes_come_to_rest_with_children_and_a_status(scene: Scene) -> None:

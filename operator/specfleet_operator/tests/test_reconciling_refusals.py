@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from specfleet_operator.api import as_of
@@ -14,13 +12,6 @@ from specfleet_operator.planning import Plan
 from specfleet_operator.reconciling import carry_out, reconcile, tell_failure
 from specfleet_operator.tests.objects import config
 from specfleet_operator.tests.scenes import CONFIG_MAP, KEY, STATEFUL_SET, Scene, pod_of
-
-
-@pytest.fixture
-async def scene() -> AsyncIterator[Scene]:
-    scene = Scene()
-    yield scene
-    await scene.world.aggregators.stop()
 
 
 async def test_what_is_not_the_fleets_is_left_alone_and_named(scene: Scene) -> None:
