@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from tools.dashboards.choices import COHORTS, FLEET_NAME, NAMESPACE, STABLE_VERSIONS
-from tools.dashboards.comparing import EFFECT, ON_CANARY, WORSE_OR_BETTER
+from tools.dashboards.comparing import WORSE_OR_BETTER, canary_effect
 from tools.dashboards.expressions import (
     COHORT,
     FLEET,
     SHOWN,
     acceptance_length,
     gain,
-    last,
     mean,
     newest,
     speed,
@@ -58,24 +57,12 @@ ANSWER = Row(
             steps=WORSE_OR_BETTER,
             no_value=NO_COMPARISON,
         ),
-        Panel(
+        canary_effect(
             "Newest canary's effect",
             "What the newest candidate gained on live engines over what it was compared with, in "
             "output tokens per busy second: the estimate, between the bounds of its confidence "
             "interval. A lower bound above zero is a proven gain.",
-            "percentunit",
-            (
-                Query(
-                    last(EFFECT, by="bound", where=ON_CANARY),
-                    "{{bound}}",
-                    absent="no canary has run yet",
-                ),
-            ),
-            kind=Kind.NUMBER,
             width=5,
-            decimals=1,
-            steps=WORSE_OR_BETTER,
-            no_value="no canary has run",
         ),
         Panel(
             "Stable version",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tools.dashboards.choices import COHORTS, FLEET_NAME, NAMESPACE, STABLE_VERSIONS
-from tools.dashboards.comparing import EFFECT, IN_REPLAY, ON_CANARY, WORSE_OR_BETTER
+from tools.dashboards.comparing import EFFECT, IN_REPLAY, ON_CANARY, WORSE_OR_BETTER, canary_effect
 from tools.dashboards.expressions import (
     COHORT,
     SHOWN,
@@ -45,22 +45,10 @@ JUDGED = Row(
             steps=WORSE_OR_BETTER,
             no_value="no candidate was judged",
         ),
-        Panel(
+        canary_effect(
             "Effect on the canary",
             "The same on live engines, in output tokens per busy second.",
-            "percentunit",
-            (
-                Query(
-                    last(EFFECT, by="bound", where=ON_CANARY),
-                    "{{bound}}",
-                    absent="no canary has run yet",
-                ),
-            ),
-            kind=Kind.NUMBER,
             width=4,
-            decimals=1,
-            steps=WORSE_OR_BETTER,
-            no_value="no canary has run",
         ),
         Panel(
             "Breached guards",
