@@ -22,7 +22,7 @@ shortened in a refusal, so that it fits into a status, a log line and the detail
 
 Every decoder on this page is fuzzed: a little in every run of the tests, and by \
 `make fuzz SECONDS=600` for as long as one likes, by coverage \
-([atheris](https://pypi.org/project/atheris/)). What that has found stays in `tools/fuzz/found` \
+(atheris). What that has found stays in `tools/fuzz/found` \
 and is tried again by the tests.
 """
 

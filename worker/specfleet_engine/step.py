@@ -80,24 +80,8 @@ class Verified:
     hidden: NDArray[Any]
 
 
-class StepObserver(Protocol):
-    """Gets every step in this order; without a draft, `verified` and `drafted` are missing."""
-
-    def step_begins(self, scheduled: Scheduled) -> None:
-        """Hold weights still until `step_ends`; the last step is over."""
-
-    def verified(self, batch: Verified) -> None:
-        """See the verified rows; arrays are valid only during the call."""
-
-    def drafted(self, drafts: NDArray[np.int32]) -> None:
-        """See the draft of each request of the batch, [R, K]."""
-
-    def step_ends(self) -> None:
-        """Weights may change from here on."""
-
-
 class RunnerObserver(Protocol):
-    """Gets every step from the adapter of a runner, in the order of `StepObserver`."""
+    """Gets every step in this order; without a draft, `verified` and `drafted` are missing."""
 
     def step_begins(self, scheduled: Scheduled) -> None:
         """Exchange weights if others are ready; from here on they stay."""
