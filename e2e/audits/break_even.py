@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from e2e.audits.pair import Meter, conclude, prompts, running_pair
+from e2e.audits.pair import Meter, conclude, prompts, running_pair, tell
 from e2e.engines import Engine
 from specfleet_agent.break_even import SPACING_SECONDS, Window, break_even
 from specfleet_agent.engine_page import EnginePage, decode
@@ -84,7 +84,8 @@ def measured(plain: Engine, speculating: Engine, clients: int, options: Options)
         rate(engine, clients, options, seconds=options.seconds / 5)
     meter, before = Meter(speculating), told(speculating)
     rates: dict[str, list[float]] = {"plain": [], "speculating": []}
-    for _ in range(options.times):
+    for turn in range(options.times):
+        tell(f"{clients} clients: turn {turn + 1} of {options.times}")
         rates["speculating"].append(rate(speculating, clients, options, seconds=options.seconds))
         rates["plain"].append(rate(plain, clients, options, seconds=options.seconds))
     window = Window().plus(before, now=0.0).plus(told(speculating), now=SPACING_SECONDS)

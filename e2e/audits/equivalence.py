@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from e2e.audits.pair import conclude, prompts
+from e2e.audits.pair import conclude, prompts, tell
 from e2e.engines import Engine, running_engine
 from specfleet_agent import blocks
 from specfleet_agent.engine_page import decode
@@ -150,7 +150,10 @@ def measured(engine: Engine, options: Options) -> list[Block]:
         seen = asyncio.run(observer.look())
         assert seen.page is not None and seen.page_written is not None, seen.engine_problem
         watched, found = blocks.watch(watched, running, seen.page, seen.page_written)
+        pairs = num_pairs(records)
         records += found
+        if num_pairs(records) > pairs:
+            tell(f"pair {num_pairs(records)} of {options.pairs}")
         now = time.monotonic()
         if running.block(now) > newest:
             newest = running.block(now)

@@ -18,7 +18,16 @@ from typing import Any
 
 from e2e.audits.asking import Rating, rated
 from e2e.audits.margins import Judged, Verdict, counted, judge, with_second_choice
-from e2e.audits.pair import DTYPE, Drafting, Meter, Pair, conclude, prompts, running_pair
+from e2e.audits.pair import (
+    DTYPE,
+    Drafting,
+    Meter,
+    Pair,
+    conclude,
+    prompts,
+    running_pair,
+    tell,
+)
 from e2e.audits.swapping import drafters_of, swapping
 from e2e.engines import Answer, Engine
 
@@ -93,14 +102,16 @@ def audit(pair: Pair, options: Options) -> dict[str, Any]:
 
 def answered(pair: Pair, texts: Sequence[str], *, max_tokens: int) -> dict[str, Arm]:
     """Return the answers of every arm to the same prompts."""
-    arms = {
-        name: Arm(pair.plain.complete(texts, max_tokens=max_tokens))
-        for name in (PLAIN, PLAIN_AGAIN)
-    }
+    arms = {}
+    for name in (PLAIN, PLAIN_AGAIN):
+        tell(f"{name}: {len(texts)} prompts")
+        arms[name] = Arm(pair.plain.complete(texts, max_tokens=max_tokens))
     engine = pair.speculating
     meter = Meter(engine)
+    tell(f"{STOCK}: {len(texts)} prompts")
     arms[STOCK] = Arm(engine.complete(texts, max_tokens=max_tokens), meter.read())
     meter = Meter(engine)
+    tell(f"{SWAPPED}: {len(texts)} prompts")
     with swapping(engine, drafters_of(engine)) as swaps:
         answers = engine.complete(texts, max_tokens=max_tokens)
         seen = swaps.number
@@ -111,6 +122,7 @@ def answered(pair: Pair, texts: Sequence[str], *, max_tokens: int) -> dict[str, 
 def rate(plain: Engine, answers: Sequence[Answer]) -> Mapping[Answer, Sequence[Rating]]:
     """Return the plain engine's ratings of all tokens, each answer rated once."""
     distinct = list(dict.fromkeys(answers))
+    tell(f"{len(distinct)} answers to rate")
     with ThreadPoolExecutor(RATED_AT_ONCE) as pool:
         found = list(pool.map(lambda answer: rated(plain, answer), distinct))
     return dict(zip(distinct, found, strict=True))

@@ -75,11 +75,16 @@ class Meter:
         return Drafting(steps - self._before[0], accepted - self._before[1])
 
 
+def tell(line: str) -> None:
+    """Print a line at once, for whoever watches."""
+    print(line, flush=True)
+
+
 def conclude(out: Path, report: dict[str, Any], lines: Sequence[str]) -> int:
     """Print the lines and the problems, write the report, and return the exit status."""
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     for line in (*lines, *(f"FAIL {problem}" for problem in report["problems"])):
-        print(line)
-    print(f"report: {out}")
+        tell(line)
+    tell(f"report: {out}")
     return int(bool(report["problems"]))

@@ -20,7 +20,16 @@ import numpy as np
 
 from e2e.audits.asking import Tokens, distribution, rated, sampled
 from e2e.audits.goodness import CONTROL_FACTOR, POWER, examine, holm
-from e2e.audits.pair import DTYPE, Drafting, Meter, Pair, conclude, prompts, running_pair
+from e2e.audits.pair import (
+    DTYPE,
+    Drafting,
+    Meter,
+    Pair,
+    conclude,
+    prompts,
+    running_pair,
+    tell,
+)
 from e2e.audits.swapping import drafters_of, swapping
 from e2e.audits.trees import Cell, cell, nodes
 from e2e.engines import Engine
@@ -141,23 +150,24 @@ def chosen(plain: Engine, options: Options) -> list[Tokens]:
 def drawn(engine: Engine, contexts: Sequence[Tokens], options: Options) -> dict[str, Arm]:
     """Return samples with the stock drafter, and while drafters are swapped."""
 
-    def draw() -> dict[Tokens, list[Tokens]]:
-        return {
-            context: sampled(
+    def draw(name: str) -> dict[Tokens, list[Tokens]]:
+        found = {}
+        for number, context in enumerate(contexts, start=1):
+            tell(f"{name}: context {number} of {len(contexts)}")
+            found[context] = sampled(
                 engine,
                 context,
                 count=options.samples,
                 tokens=options.tokens,
                 temperature=options.temperature,
             )
-            for context in contexts
-        }
+        return found
 
     meter = Meter(engine)
-    stock = Arm(draw(), meter.read())
+    stock = Arm(draw(STOCK), meter.read())
     meter = Meter(engine)
     with swapping(engine, drafters_of(engine)) as swaps:
-        continuations = draw()
+        continuations = draw(SWAPPED)
         seen = swaps.number
     return {STOCK: stock, SWAPPED: Arm(continuations, meter.read(), seen)}
 

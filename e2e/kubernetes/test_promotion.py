@@ -9,16 +9,20 @@ from e2e.kubernetes.fleet import AGGREGATOR, Fleet
 from e2e.kubernetes.installation import Installation
 from e2e.kubernetes.judging import Judging, Object, outcome, phase
 from e2e.kubernetes.pages import until_all_run
+from e2e.kubernetes.waiting import until
 from specfleet_common.api.promotion import Decision, Outcome, Phase
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long]
+
+LONG_ENOUGH_SECONDS = 20
+"""For an aggregator to be killed between two engines."""
 
 
 def test_a_better_version_is_promoted_whoever_is_away(
     fleet: Fleet, installation: Installation
 ) -> None:
     judging = Judging(fleet)
-    judging.configure()
+    judging.configure(rollout={"pauseSeconds": LONG_ENOUGH_SECONDS})
     with judging.traffic():
         candidate = judging.candidate(Phase.REPLAY, Phase.CANARY)
         name, version = candidate["metadata"]["name"], candidate["spec"]["version"]
@@ -30,13 +34,22 @@ def test_a_better_version_is_promoted_whoever_is_away(
         try:
             fleet.kubectl("delete", "pod", f"{fleet.name}-{AGGREGATOR}-0", "--wait=false")
             fleet.kubectl("delete", "dpromo", name)
+            until(
+                lambda: course(bucket(fleet), version).promotion.phase,
+                lambda found: found == Phase.ROLLING,
+                what="the ledger says that it rolls out",
+                seconds=300,
+            )
+            fleet.kubectl("delete", "pod", f"{fleet.name}-{AGGREGATOR}-0", "--wait=false")
             until_all_run(fleet, candidate["spec"]["digest"], seconds=300)
         finally:
             installation.scale(2)
         # Deleting the object has forgotten nothing: the verdict is in the ledger.
         ended = judging.ended(candidate)
 
-    print(course(bucket(fleet), version))
+    found = course(bucket(fleet), version)
+    print(found)
+    assert [step.phase for step in found.promotion.advanced] == ["Replay", "Canary", "Rolling"]
     assert outcome(ended) == Outcome.PROMOTED, ended["status"]
     assert fleet.status()["drafter"]["stable"].startswith(f"{version}-")
 

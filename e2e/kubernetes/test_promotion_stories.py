@@ -43,6 +43,10 @@ BOTH = {"engines": 2}
 NEVER = 1_000_000
 FEW = 3
 SLOW_SECONDS = 0.05
+VERY_SLOW_SECONDS = 0.3
+"""So slow that a minute of quick requests before does not hide it."""
+LONG_SECONDS = 600
+"""Longer than a story takes."""
 DAMAGE = 3.0
 WORSE = {"stock": [0.9, 0.8, 0.7], "default": [0.3, 0.1, 0.05]}
 # Through the Service, each of two engines gets connections of so many clients all but surely.
@@ -96,6 +100,25 @@ def test_a_version_that_slows_its_canary_is_rejected(judging: Judging) -> None:
     print(f"{found}; used for {touched:.1%} of the tokens")
     assert outcome(ended) == Outcome.REJECTED, ended["status"]
     assert 0 < touched < 0.5
+
+
+@pytest.mark.long
+def test_a_version_that_turns_slow_while_it_rolls_out_is_taken_back(judging: Judging) -> None:
+    fleet = judging.fleet
+    with judging.traffic(), judging.story(rollout={"pauseSeconds": LONG_SECONDS}):
+        candidate = judging.candidate()
+        digest = candidate["spec"]["digest"]
+        judging.until(candidate, Phase.ROLLING)
+        judging.behave(drafter_seconds={digest: VERY_SLOW_SECONDS})
+        ended = judging.ended(candidate)
+        found = course(bucket(fleet), candidate["spec"]["version"])
+        until_all_run(fleet, found.promotion.stable.digest)
+        ran = pages(fleet).values()
+
+    print(found)
+    assert all(digest in page.tokens for page in ran), "the other engine had changed to it"
+    assert outcome(ended) == Outcome.REJECTED, ended["status"]
+    assert found.promotion.last_phase == Phase.ROLLING
 
 
 @pytest.mark.long

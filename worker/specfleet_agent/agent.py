@@ -155,6 +155,7 @@ async def run(settings: Settings, environment: Mapping[str, str]) -> int:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await sender.keep()
         await supervisor.stop()
     server.close()
     return 0

@@ -5,7 +5,7 @@ Memory is bounded: of too many records the oldest go. Walks take none, the train
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from specfleet_common.exchange import WalkReport
@@ -68,14 +68,7 @@ class Outbox:
             return self._next_walks()
         destination = next(iter(self._queued))[0]
         mine = [record for key, record in self._queued.items() if key[0] == destination]
-        batch = mine[:MAX_RECORDS]
-        return Evidence(
-            worker_id=self._worker_id,
-            lineage_id=destination.lineage_id,
-            set=destination.set,
-            blocks=tuple(record for record in batch if isinstance(record, Block)),
-            requests=tuple(record for record in batch if isinstance(record, Request)),
-        )
+        return self._evidence(destination, mine[:MAX_RECORDS])
 
     def done(self, batch: Evidence) -> None:
         """Forget a batch that is in the store, or will never be taken."""
@@ -97,6 +90,27 @@ class Outbox:
         """Hand in what comes for a set again if it is named in an answer asked for since."""
         if self._unwanted.get(set_, asked_at) < asked_at:
             del self._unwanted[set_]
+
+    def waiting(self) -> tuple[Evidence, ...]:
+        """Return all that is queued, however much, in one piece for each destination."""
+        by_destination: dict[Destination, list[Record]] = {}
+        for (destination, *_), record in self._queued.items():
+            by_destination.setdefault(destination, []).append(record)
+        return tuple(self._evidence(*one) for one in by_destination.items())
+
+    def take_up(self, waiting: Iterable[Evidence]) -> None:
+        """Queue what was waiting before a restart."""
+        for one in waiting:
+            self.add(Destination(one.lineage_id, one.set), (*one.blocks, *one.requests))
+
+    def _evidence(self, destination: Destination, records: Sequence[Record]) -> Evidence:
+        return Evidence(
+            worker_id=self._worker_id,
+            lineage_id=destination.lineage_id,
+            set=destination.set,
+            blocks=tuple(record for record in records if isinstance(record, Block)),
+            requests=tuple(record for record in records if isinstance(record, Request)),
+        )
 
     def _next_walks(self) -> Evidence | None:
         report, (promotion, done) = self._walked, self._done_walks

@@ -51,12 +51,16 @@ class Sender:
         self._instruments = instruments
         self._clock = clock
         self._failures = 0
+        outbox.take_up(volume.waiting())
+        self._is_kept = bool(outbox)
         self._walk_problem = ""
 
     async def send(self) -> float:
         """Hand in one batch; return the pause before the next."""
         self._show_walks(await asyncio.to_thread(self._volume.walks))
         self._listen()
+        if self._is_kept and not self._outbox:
+            await self.keep()
         batch = self._outbox.next_batch()
         if batch is None:
             return PAUSE_SECONDS
@@ -65,6 +69,7 @@ class Sender:
             reply = await self._aggregator.put_evidence(batch)
         except Unreachable as error:
             self._failures += 1
+            await self.keep()
             self._count_call(result_of(error))
             if self._failures == 1:
                 log.warning("evidence_waits", set=batch.set, reason=str(error))
@@ -80,6 +85,12 @@ class Sender:
         self._count_call("ok")
         self._answered(batch, reply, asked_at=asked_at)
         return 0.0 if batch.num_records == MAX_RECORDS else PAUSE_SECONDS
+
+    async def keep(self) -> None:
+        """Have what waits outlive the agent; walks do in the trainer's report."""
+        waiting = self._outbox.waiting()
+        await asyncio.to_thread(self._volume.keep_waiting, waiting)
+        self._is_kept = bool(waiting)
 
     def _show_walks(self, report: WalkReport | None) -> None:
         self._outbox.show_walks(report)

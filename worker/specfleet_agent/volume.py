@@ -19,11 +19,14 @@ from specfleet_common import exchange
 from specfleet_common.exchange import ExchangeError, Orders, TrainerReport, Walking, WalkReport
 from specfleet_common.files import write_file
 from specfleet_common.tensors import TensorError, content_digest_of_file
+from specfleet_common.wire.messages import Evidence
 
 log = structlog.get_logger()
 
 STABLE = "stable.json"
 """The agent's own note for the time after its restart."""
+WAITING = "waiting-evidence.json"
+"""Evidence that could not be handed in yet, for the time after a restart."""
 _VERSION = re.compile(r"version-(\d+)\.safetensors")
 _DELTA = re.compile(r"delta-(\d+)\.bin")
 
@@ -112,6 +115,18 @@ class Volume:
     def remember_stable(self, stable: LastStable) -> None:
         """Keep what is stable for the time after a restart."""
         write_file(self.state / STABLE, TypeAdapter(LastStable).dump_json(stable))
+
+    def keep_waiting(self, waiting: tuple[Evidence, ...]) -> None:
+        """Keep evidence for the time after a restart, and none when none waits."""
+        path = self.state / WAITING
+        if waiting:
+            write_file(path, TypeAdapter(tuple[Evidence, ...]).dump_json(waiting))
+        else:
+            path.unlink(missing_ok=True)
+
+    def waiting(self) -> tuple[Evidence, ...]:
+        """Return the evidence that waited when the agent ended."""
+        return _message_reader(tuple[Evidence, ...])(self.state / WAITING) or ()
 
     def remove(self, names: tuple[str, ...]) -> None:
         """Delete files of the state directory; one that is gone already is no failure."""

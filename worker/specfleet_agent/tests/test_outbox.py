@@ -49,6 +49,18 @@ def test_a_batch_is_offered_until_it_is_done() -> None:
     assert batch is not None and batch.blocks == (block(2),)
 
 
+def test_what_waits_is_queued_again_after_a_restart() -> None:
+    before, after = Outbox("worker-1"), Outbox("worker-1")
+    before.add(HERE, [block(1), request("a")])
+    before.add(THERE, [block(2)])
+    before.add(HERE, [block(3)])
+
+    after.take_up(before.waiting())
+
+    assert set(after.waiting()) == set(before.waiting())
+    assert len(after) == 4
+
+
 def test_a_record_that_grows_while_it_is_handed_in_is_handed_in_again() -> None:
     outbox = Outbox("worker-1")
     outbox.add(HERE, [block(1)])

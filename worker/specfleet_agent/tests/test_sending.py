@@ -14,7 +14,7 @@ from specfleet_agent.situation import Reply
 from specfleet_agent.tests.builders import LINEAGE, answer
 from specfleet_agent.tests.linking import FakeAggregator
 from specfleet_agent.tests.promoting import block, comparison, request, walk, walk_orders
-from specfleet_agent.volume import Volume
+from specfleet_agent.volume import WAITING, Volume
 from specfleet_common.exchange import WALKS, WalkReport, write_message
 from specfleet_common.judge.records import Walk
 from specfleet_common.wire.client import Refused, Unreachable
@@ -132,6 +132,50 @@ async def test_after_a_start_all_walks_are_sent_again(sending: Sending) -> None:
     await sending.sender.send()
 
     assert sending.sent_walks() == [walk("a"), walk("a")]
+
+
+async def test_what_could_not_be_handed_in_outlives_the_agent(sending: Sending) -> None:
+    sending.outbox.add(HERE, [block(1), request("a")])
+    sending.aggregator.failures = [Unreachable("UNAVAILABLE: the store is down")]
+    await sending.sender.send()
+    sending.start()
+
+    await sending.sender.send()
+
+    (evidence,) = sending.aggregator.evidence
+    assert (evidence.blocks, evidence.requests) == ((block(1),), (request("a"),))
+
+
+async def test_what_waits_when_the_agent_is_told_to_stop_outlives_it(sending: Sending) -> None:
+    sending.outbox.add(HERE, [block(1)])
+    await sending.sender.keep()
+    sending.start()
+
+    await sending.sender.send()
+
+    assert [evidence.blocks for evidence in sending.aggregator.evidence] == [(block(1),)]
+
+
+async def test_what_has_been_handed_in_is_not_kept(sending: Sending) -> None:
+    sending.outbox.add(HERE, [block(1)])
+    sending.aggregator.failures = [Unreachable("UNAVAILABLE: the store is down")]
+    for _ in range(3):
+        await sending.sender.send()
+    sending.start()
+
+    await sending.sender.send()
+
+    assert len(sending.aggregator.evidence) == 1
+    assert not (sending.directory / WAITING).exists()
+
+
+@pytest.mark.parametrize("content", ["", "{}", '[{"worker_id": "worker-1"}]'])
+def test_kept_evidence_that_cannot_be_read_counts_as_none(sending: Sending, content: str) -> None:
+    (sending.directory / WAITING).write_text(content)
+
+    sending.start()
+
+    assert len(sending.outbox) == 0
 
 
 async def test_why_there_are_no_more_walks_is_said_once(
