@@ -18,7 +18,7 @@ log = structlog.get_logger()
 
 
 def delta(metrics: AggregatorMetrics, header: DeltaHeader, reply: DeltaReply) -> None:
-    """Note what became of a delta that has come whole."""
+    """Note what became of a delta; of one that cannot count, only the header has come."""
     metrics.delta(header.worker_id, reply)
     log.info(
         "delta_received",

@@ -81,7 +81,7 @@ class Keeper:
         """Say why a delta need not be sent, or None when it should be."""
         reply = fleet.offer(self._state, header)
         if reply is not None:
-            self._around.metrics.delta(header.worker_id, reply)
+            accounts.delta(self._around.metrics, header, reply)
         return reply
 
     def moved(self, *, received_bytes: int = 0, sent_bytes: int = 0) -> None:

@@ -27,6 +27,7 @@ DECISIONS = (
     "stable_withdrawn",
     "training_restarted",
 )
+MISPLACED = (Outcome.STALE, Outcome.FOREIGN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class AggregatorMetrics:
         self._decisions = counter(names.DECISIONS, registry)
         self._deltas = counter(names.DELTAS, registry)
         self._refused = counter(names.REFUSED_DELTAS, registry)
+        self._misplaced = counter(names.MISPLACED_DELTAS, registry)
         self._left_out = counter(names.LEFT_OUT_DELTAS, registry)
         self._bytes = counter(names.WEIGHTS_BYTES, registry)
         self._round_duration = histogram(names.ROUND_DURATION, registry)
@@ -86,6 +88,9 @@ class AggregatorMetrics:
         if reply.outcome is Outcome.REFUSED:
             self._know(worker_id)
             self._refused.labels(worker_id).inc()
+        elif reply.outcome in MISPLACED:
+            self._know(worker_id)
+            self._misplaced.labels(worker_id, reply.outcome).inc()
 
     def left_out(self, worker_id: str) -> None:
         """Count a delta that had no part in its round's version."""
@@ -184,11 +189,15 @@ class AggregatorMetrics:
         for name in self._workers - workers:
             self._refused.remove(name)
             self._left_out.remove(name)
+            for outcome in MISPLACED:
+                self._misplaced.remove(name, outcome)
         self._workers = workers
 
     def _know(self, worker_id: str) -> None:
         self._refused.labels(worker_id)
         self._left_out.labels(worker_id)
+        for outcome in MISPLACED:
+            self._misplaced.labels(worker_id, outcome)
         self._workers |= {worker_id}
 
 

@@ -17,7 +17,8 @@ from specfleet_common.wire.messages import VersionRef
 
 log = structlog.get_logger()
 
-_KEPT = 8
+KEPT = 8
+"""A file is open for each."""
 # A patch that saves less than a tenth is not worth applying.
 _WORTHWHILE = 0.9
 
@@ -54,7 +55,7 @@ class Patches:
 
     def _forget_oldest(self) -> None:
         finished = [key for key, task in self._made.items() if task.done()]
-        for key in finished[: max(0, len(self._made) - _KEPT)]:
+        for key in finished[: max(0, len(self._made) - KEPT)]:
             _free(self._made.pop(key))
 
     def _make(self, have: VersionRef, manifest: Manifest) -> Spooled | StoreError | None:

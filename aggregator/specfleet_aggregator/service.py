@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import grpc
 
-from specfleet_aggregator import fleet, membership, publishing, showing
+from specfleet_aggregator import accounts, fleet, membership, publishing, showing
 from specfleet_aggregator.admission import Refusals, abort, caller
 from specfleet_aggregator.callers import CallRefused
 from specfleet_aggregator.fleet import Policy, WrongStock
@@ -149,7 +149,7 @@ class AggregatorService(AggregatorServicer):
             if keeper is None:
                 reason = f"lineage {header.lineage_id} is not of this fleet"
                 reply = DeltaReply(Outcome.FOREIGN, reason)
-                self._around.metrics.delta(header.worker_id, reply)
+                accounts.delta(self._around.metrics, header, reply)
                 return codec.encode_delta_reply(reply)
             early = keeper.offer(header)
             if early is not None:

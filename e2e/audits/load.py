@@ -14,8 +14,10 @@ from pathlib import Path
 from e2e.audits.beats import OUTER_STEP, QUIET, UPLOADING, Beat, Span
 from e2e.audits.crowd import Crowd, Upload, crowd
 from e2e.audits.footprint import Holding, followed, holding
+from e2e.audits.pair import tell
 from e2e.cpu import cpu_seconds
 from specfleet_common.codecs.codec import Codec
+from specfleet_common.diloco.rule import Rule
 from specfleet_common.lineage import Lineage
 from specfleet_common.tensors import content_digest_of_file
 from specfleet_common.wire.client import AggregatorClient
@@ -36,6 +38,7 @@ class Options:
     watchers: int
     patience_seconds: float
     seed: int
+    combine: Rule = Rule.MEAN
 
     @property
     def period_seconds(self) -> float:
@@ -88,6 +91,7 @@ async def _rounds(agents: Crowd, pid: int, upload: Upload, seen: Seen, options: 
     """Have every agent hand in its delta within the first half of each round's period."""
     chance = random.Random(options.seed)
     for round_ in range(options.rounds):
+        tell(f"round {round_ + 1} of {options.rounds}")
         ends = time.monotonic() + options.period_seconds
         with _noted(UPLOADING, pid, seen):
             async with asyncio.TaskGroup() as group:

@@ -29,6 +29,7 @@ from e2e.bench.processes import running_aggregator
 from specfleet_common import tensors
 from specfleet_common.codecs import deltas
 from specfleet_common.codecs.codec import Codec
+from specfleet_common.diloco.rule import Rule
 from specfleet_common.lineage import Lineage, shapes_digest
 from specfleet_common.tensors import Array
 
@@ -41,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--part", type=float, default=1.0, help="of the load, %(default)s")
     parser.add_argument("--codec", type=Codec, choices=list(Codec), default=Codec.TERNARY)
+    parser.add_argument("--combine", type=Rule, choices=list(Rule), default=Rule.MEAN)
     parser.add_argument("--watchers", type=int, default=1, help="such as the operator, %(default)s")
     parser.add_argument(
         "--patience-seconds", type=float, default=1800.0, help="for a version, %(default)s"
@@ -65,7 +67,10 @@ def audit(folder: Path, options: Options) -> dict[str, Any]:
     del weights, changes
     lineage = Lineage("0" * 64, "mtp", "mimo", DTYPE, shapes_digest(shapes))
     upload = Upload.of(delta, options.codec)
-    with running_aggregator(folder, quorum=options.agents) as (process, address):
+    with running_aggregator(folder, quorum=options.agents, combine=options.combine) as (
+        process,
+        address,
+    ):
         seen = asyncio.run(measured(address, process.pid, lineage, stock, upload, options))
     by_part = latencies(seen.beats, seen.spans)
     return {

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from specfleet_common.api.testing import learning
+from specfleet_common.diloco.rule import Rule
 from specfleet_common.files import write_file
 
 DEADLINE_SECONDS = 120.0
@@ -44,14 +45,18 @@ def running(module: str, settings: Mapping[str, str]) -> Iterator[subprocess.Pop
 
 @contextmanager
 def running_aggregator(
-    folder: Path, *, quorum: int
+    folder: Path, *, quorum: int, combine: Rule = Rule.MEAN
 ) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """Run an aggregator on the directory store in `folder`; also return its address."""
     port_file = folder / "aggregator.port"
     port_file.unlink(missing_ok=True)
     settings_file = folder / "settings.json"
     learns = learning(
-        quorum_minimum=quorum, quorum_percent=100, lease_seconds=600.0, heartbeat_seconds=0.2
+        quorum_minimum=quorum,
+        quorum_percent=100,
+        combine=combine,
+        lease_seconds=600.0,
+        heartbeat_seconds=0.2,
     )
     write_file(settings_file, learns.to_json().encode())
     settings = {

@@ -13,7 +13,7 @@ from e2e.soak.garbage import Stock
 from e2e.soak.growth import Point, Sight
 from e2e.soak.processes import AGGREGATOR, Life
 from e2e.soak.readings import DESCRIPTORS, MEMORY
-from e2e.soak.verdict import Ending, Facts, Stored, growths, problems
+from e2e.soak.verdict import Ending, Facts, Stored, growth, growths, problems
 
 LOOK = Sight(warm_up_seconds=0.0, bin_seconds=60.0)
 VERSIONS = tuple(Stored(number, f"digest-{number}") for number in range(4))
@@ -138,3 +138,22 @@ def test_answers_are_compared_and_failures_remembered() -> None:
 
     assert (tally.answered, tally.tokens, tally.different) == (3, 15, [4])
     assert tally.failures == [FAILED]
+
+
+@pytest.mark.parametrize(
+    ("kind", "added", "leaks"),
+    [
+        pytest.param("aggregator", 8.0, False, id="patches-of-an-aggregator"),
+        pytest.param("aggregator", 14.0, True, id="more-than-an-aggregator-keeps"),
+        pytest.param("agent", 8.0, True, id="agent"),
+        pytest.param("agent", 3.0, False, id="a-transfer-of-an-agent"),
+    ],
+)
+def test_file_descriptors_may_be_added_as_far_as_there_is_a_reason(
+    kind: str, added: float, leaks: bool
+) -> None:
+    rising = [Point(float(second), 20.0 + added * second / 3600.0) for second in range(0, 3600, 5)]
+
+    found = growth(DESCRIPTORS, kind, {kind: [rising]}, LOOK)
+
+    assert found.leaks is leaks

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from e2e.checks import Published, Revival
 from e2e.soak.asking import Down, Tally, shown, unexplained
+from e2e.soak.fleet import STABLE_ENGINES
 from e2e.soak.garbage import Stock
 from e2e.soak.growth import Allowance, Point, Sight, Trend, is_leak, trend, trend_of_lives
 from e2e.soak.processes import AGGREGATOR
@@ -20,10 +21,14 @@ from e2e.soak.readings import (
     THREADS,
     Lives,
 )
+from specfleet_aggregator.patches import KEPT
 
 ALLOWED: Mapping[str, Allowance] = {
+    # What a burst has taken stays with Python's and the C library's allocators.
     MEMORY: Allowance(absolute=16.0, share=0.05),
-    DESCRIPTORS: Allowance(absolute=10.0),
+    # A version and its patch while they come, and a connection that is on its way out.
+    DESCRIPTORS: Allowance(absolute=4.0),
+    # A pool starts another thread whenever all are busy at once, which may be late in a life.
     THREADS: Allowance(absolute=4.0),
     # An engine's bank is made when the first version comes, which may be minutes after the start.
     SHARED: Allowance(absolute=16.0),
@@ -32,6 +37,11 @@ ALLOWED: Mapping[str, Allowance] = {
     PROCESSES: Allowance(absolute=1.0),
 }
 """What may be added over the longest life; MiB for memory, shared memory and volumes."""
+OF_AN_AGGREGATOR: Mapping[str, Allowance] = {
+    # It keeps a file for each of the newest patches, of which a version makes one or two; and while
+    # a round is open, one for each delta, of which a later round may have more on average.
+    DESCRIPTORS: Allowance(absolute=float(KEPT + STABLE_ENGINES + 1)),
+}
 GARBAGE_PER_KILL = 3
 """Entries that an aggregator leaves when it dies between the first and the last write of a version:
 two files, and one that is half-written."""
@@ -97,11 +107,17 @@ def growths(
             yield growth(quantity, kind, by_name, look)
 
 
+def allowance(quantity: str, kind: str) -> Allowance:
+    """Return what may be added to what a process of a kind holds."""
+    own = OF_AN_AGGREGATOR if kind == AGGREGATOR else {}
+    return own.get(quantity, ALLOWED[quantity])
+
+
 def growth(
     quantity: str, kind: str, by_name: Mapping[str, Sequence[Sequence[Point]]], look: Sight
 ) -> Growth:
     """Judge one quantity of one kind of process."""
-    allowed = ALLOWED[quantity]
+    allowed = allowance(quantity, kind)
     within = trend([life for lives in by_name.values() for life in lives], look)
     between = trend_of_lives(by_name, look)
     level = max((one.level for one in (within, between) if one is not None), default=0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tools.bad_input import manifests, programs, stored, weights
+from tools.bad_input import manifests, programs, stored, training, weights
 from tools.bad_input.case import Section, words
 from tools.documentation.tables import table
 
@@ -29,7 +29,7 @@ and is tried again by the tests.
 
 def sections() -> tuple[Section, ...]:
     """Return all sections of the page."""
-    modules = (manifests, programs, weights, stored)
+    modules = (manifests, programs, weights, stored, training)
     return tuple(section for module in modules for section in module.sections())
 
 

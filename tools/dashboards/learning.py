@@ -140,9 +140,10 @@ ROUNDS = Row(
             minimum=0,
         ),
         Panel(
-            "Refused and left out, by worker",
-            "Workers whose deltas were refused for their content, or left out because they were "
-            "far longer than the others. One name alone points to one machine.",
+            "Deltas without effect, by worker",
+            "Workers whose deltas were refused for their content, left out because they were far "
+            "longer than the others, came after their round or are of another lineage. One name "
+            "alone points to one machine.",
             "short",
             (
                 Query(
@@ -158,6 +159,13 @@ ROUNDS = Row(
                         "worker",
                     ),
                     "left out: {{worker}}",
+                ),
+                Query(
+                    or_none(
+                        growth(f"{_AGGREGATOR}_misplaced_deltas_total", by="worker", window="5m"),
+                        "worker",
+                    ),
+                    "stale or foreign: {{worker}}",
                 ),
             ),
             decimals=0,

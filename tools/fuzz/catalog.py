@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from importlib import import_module
+
 from tools.fuzz.border import Border
-from tools.fuzz.borders import documents, messages, neighbours, shared_memory, store, tensors
+
+_MODULES = (
+    "documents",
+    "messages",
+    "neighbours",
+    "shared_memory",
+    "store",
+    "tensors",
+    # Last, because it loads torch.
+    "training",
+)
 
 
 def catalog() -> tuple[Border, ...]:
     """Return every border; their names are different."""
-    modules = (documents, messages, neighbours, shared_memory, store, tensors)
-    return tuple(border for module in modules for border in module.borders())
+    return tuple(_each())
+
+
+def find(name: str) -> Border:
+    """Return one border, without loading what comes after it."""
+    return next(border for border in _each() if border.name == name)
+
+
+def _each() -> Iterator[Border]:
+    for name in _MODULES:
+        yield from import_module(f"tools.fuzz.borders.{name}").borders()

@@ -13,7 +13,13 @@ from typing import Final
 _LONGEST_INPUT: Final = 1 << 14
 _MEMORY_MIB: Final = 2048
 _SECONDS_OF_ONE: Final = 20
-_OURS: Final = ["specfleet_common", "specfleet_agent", "specfleet_aggregator", "specfleet_cli"]
+_OURS: Final = [
+    "specfleet_common",
+    "specfleet_agent",
+    "specfleet_aggregator",
+    "specfleet_cli",
+    "specfleet_trainer",
+]
 
 
 def main() -> None:
@@ -23,11 +29,11 @@ def main() -> None:
     import atheris
 
     with atheris.instrument_imports(include=_OURS):
-        from tools.fuzz.catalog import catalog
+        from tools.fuzz.catalog import find
+
+        border = find(name)
     from tools.fuzz.border import refusal
     from tools.fuzz.mutating import spoilt_bytes, spoilt_json
-
-    border = next(one for one in catalog() if one.name == name)
 
     def one(data: bytes) -> None:
         refusal(border, data)

@@ -55,6 +55,8 @@ def spoilt_json(data: bytes, random: Random) -> bytes:
     """
     try:
         document = json.loads(data)
+    except RecursionError:
+        return spoilt_bytes(data, random)
     except ValueError:
         return _spoilt_yaml(data, random)
     places = _places(document)

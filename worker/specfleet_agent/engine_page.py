@@ -147,6 +147,10 @@ class EnginePage:
     """How long the newest swap took; None before the first, and of older engines."""
     mismatches: Count = 0
     """How often the live weights were not what was applied; older engines do not count it."""
+    engine: Word = ""
+    """The same on the pages of all ranks of one engine, and of no other."""
+    num_ranks: Annotated[int, Field(gt=0, le=1024)] = 1
+    """Each has a page; older engines do not tell, and count as one."""
 
     @property
     def runs_stock(self) -> bool:
@@ -170,6 +174,17 @@ class EnginePage:
         )
 
 
+def require_adapted(payload: Mapping[str, object], *, told_with: str) -> None:
+    """Raise NotAdapted for the page of an engine that cannot be adapted.
+
+    It says why, and nothing else; `told_with` is on every other page.
+    """
+    if told_with not in payload and payload.get("adapting") is False:
+        # JSON has letters that no other text may have.
+        reason = str(payload.get("reason")).encode(errors="backslashreplace").decode()
+        raise NotAdapted(reason)
+
+
 _PAGE = TypeAdapter(EnginePage)
 _WORDS = TypeAdapter(tuple[Word, ...])
 
@@ -179,8 +194,7 @@ def decode(payload: Mapping[str, object]) -> EnginePage:
 
     PageError for another content, NotAdapted for an engine that says why it cannot be adapted.
     """
-    if "lineage" not in payload and payload.get("adapting") is False:
-        raise NotAdapted(str(payload.get("reason")))
+    require_adapted(payload, told_with="lineage")
     try:
         page = _PAGE.validate_python(payload)
         _WORDS.validate_python(astuple(page.lineage))

@@ -10,6 +10,7 @@ import structlog
 
 from specfleet_agent.break_even import BreakEven, Window, break_even
 from specfleet_agent.engine_page import EnginePage, NotAdapted, PageError, decode
+from specfleet_agent.other_ranks import OtherRanks
 from specfleet_agent.situation import Reply, Situation, Written
 from specfleet_agent.volume import Volume
 from specfleet_common.shm.layout import ShmAbsent, ShmMismatch
@@ -18,8 +19,8 @@ from specfleet_common.shm.pages import PageReader
 
 log = structlog.get_logger()
 
-RANK = 0
-"""All ranks hold the same version; the first one speaks for the engine."""
+FIRST_RANK = 0
+"""It alone counts and captures; what the engine runs, all ranks have to say."""
 
 
 class Observer:
@@ -32,6 +33,7 @@ class Observer:
         self._volume = volume
         self._silence_seconds = engine_silence_seconds
         self._clock = clock
+        self._other_ranks = OtherRanks(volume.shared, silence_seconds=engine_silence_seconds)
         self._one_at_a_time = asyncio.Lock()
         self._page_problem = ""
         self._content: Mapping[str, object] = {}
@@ -79,8 +81,10 @@ class Observer:
         looked_at = self._clock()
         try:
             # Attached anew every time: an engine that starts again puts another file there.
-            content = PageReader.attach(self._volume.shared / page_file(RANK)).read()
-            page = None if content is None else self._living(self._decoded(content), looked_at)
+            content = PageReader.attach(self._volume.shared / page_file(FIRST_RANK)).read()
+            if content is not None:
+                page = self._living(self._decoded(content), looked_at)
+                page = self._other_ranks.joined(page, now=looked_at)
         except ShmAbsent:
             pass
         except NotAdapted as error:

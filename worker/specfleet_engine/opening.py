@@ -78,6 +78,8 @@ def open_session(
         page=page,
         clock=clock,
         gate=gate,
+        num_ranks=num_ranks,
+        engine=engine,
     )
 
 

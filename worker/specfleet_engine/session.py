@@ -38,7 +38,10 @@ CHECK_SECONDS = 30.0
 
 
 class Session(Generic[StagedT]):
-    """The observer of one model runner. `clock` tells how long steps take."""
+    """The observer of one model runner, of one of `num_ranks` in the same `engine`.
+
+    `clock` tells how long steps take.
+    """
 
     def __init__(
         self,
@@ -51,6 +54,8 @@ class Session(Generic[StagedT]):
         page: PageWriter,
         clock: Callable[[], float] = time.monotonic,
         gate: Gate | None = None,
+        num_ranks: int = 1,
+        engine: str = "",
     ) -> None:
         self.accounts = Accounts(layout.num_speculative_tokens, capture)
         self.exchange = Exchange(live, clock=clock, gate=gate)
@@ -58,6 +63,8 @@ class Session(Generic[StagedT]):
         self._lineage = lineage
         self._page = page
         self._clock = clock
+        self._num_ranks = num_ranks
+        self._engine = engine
         self._incarnation = secrets.token_hex(8)
         self._beats = 0
         self._bank = BankWatch(directory, layout, self.exchange)
@@ -138,6 +145,8 @@ class Session(Generic[StagedT]):
         return {
             "incarnation": self._incarnation,
             "beats": self._beats,
+            "engine": self._engine,
+            "num_ranks": self._num_ranks,
             "lineage": asdict(self._lineage),
             "rows": {
                 "hidden_size": self._layout.hidden_size,

@@ -5,18 +5,26 @@ Reads only the tensors asked for, so a large target is never loaded.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import safe_open
+from pydantic import TypeAdapter, ValidationError
+from safetensors import SafetensorError, safe_open
+
+from specfleet_common.mistakes import summary
+from specfleet_trainer.model_config import Known
 
 EMBEDDINGS = ("model.embed_tokens.weight", "model.language_model.embed_tokens.weight")
 """The embedding's name in a language model, and in one that is part of a larger model."""
 LM_HEAD = "lm_head.weight"
+
+
+_JSON: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
+_KNOWN = TypeAdapter(Known)
 
 
 class CheckpointError(ValueError):
@@ -40,10 +48,20 @@ class Tables:
 
 
 def read_config(directory: Path) -> dict[str, Any]:
-    """Return the model's `config.json`; of a larger model, its part on the language model."""
-    config: dict[str, Any] = json.loads((directory / "config.json").read_bytes())
-    text: dict[str, Any] = config.get("text_config", config)
-    return text
+    """Return what the model's `config.json` says; of a larger model, what it says of the language.
+
+    CheckpointError when a field that heads read is not what it can be.
+    """
+    path = directory / "config.json"
+    try:
+        config: dict[str, Any] = _JSON.validate_json(path.read_bytes())
+        text: dict[str, Any] = _JSON.validate_python(config.get("text_config", config))
+        _KNOWN.validate_python(text)
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        raise CheckpointError(f"{path}: {summary(error)}") from error
+    return {name: value for name, value in text.items() if value is not None}
 
 
 def read_tables(directory: Path, dtype: torch.dtype = torch.float32) -> Tables:
@@ -63,7 +81,7 @@ def _names(directory: Path) -> set[str]:
     """Return the names of all tensors in the directory's safetensors files."""
     names: set[str] = set()
     for path in sorted(directory.glob("*.safetensors")):
-        with safe_open(path, framework="pt") as file:
+        with _opened(path) as file:
             names.update(file.keys())
     return names
 
@@ -75,9 +93,19 @@ def read_tensors(
     wanted = set(names)
     found: dict[str, torch.Tensor] = {}
     for path in sorted(directory.glob("*.safetensors")):
-        with safe_open(path, framework="pt") as file:
+        with _opened(path) as file:
             for name in wanted.intersection(file.keys()):
                 found[name] = file.get_tensor(name).to(dtype)
     if missing := sorted(wanted - found.keys()):
         raise CheckpointError(f"{directory}: no tensor {', '.join(missing)} in its safetensors")
     return found
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """Open a safetensors file for the time of a `with` block."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            yield file
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(f"{path}: not safetensors: {error}") from error

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from specfleet_common.codecs.codec import Codec
 from specfleet_common.exchange import Orders
+from specfleet_common.fields import Count
 
 
 class Action(enum.Enum):
@@ -25,21 +26,21 @@ class Progress:
     """Where in which round the weights are; kept with them across restarts."""
 
     lineage_id: str
-    round: int
-    version: int
+    round: Count
+    version: Count
     digest: str
     """Of the version the round starts from."""
-    attempt: int = 0
+    attempt: Count = 0
     """Above 0, the round is trained again because its delta was refused."""
-    local_steps: int = 0
-    round_positions: int = 0
+    local_steps: Count = 0
+    round_positions: Count = 0
     delta_digest: str = ""
     delta_codec: Codec = Codec.FLOAT32
-    delta_positions: int = 0
+    delta_positions: Count = 0
     local_digest: str = ""
-    total_steps: int = 0
-    positions: int = 0
-    fresh: int = 0
+    total_steps: Count = 0
+    positions: Count = 0
+    fresh: Count = 0
     """That of the orders it began with."""
 
     def is_of(self, orders: Orders) -> bool:

@@ -55,9 +55,10 @@ class Session:
         self, settings: Settings, layout: Layout, orders: Orders, *, clock: Callable[[], float]
     ) -> None:
         config = read_config(settings.model)
-        if config["hidden_size"] != layout.hidden_size:
+        hidden_size = config.get("hidden_size")
+        if hidden_size != layout.hidden_size:
             raise CheckpointError(
-                f"{settings.model}: hidden_size is {config['hidden_size']}, expected the engine's "
+                f"{settings.model}: hidden_size is {hidden_size}, expected the engine's "
                 f"{layout.hidden_size}"
             )
         self.layout = layout

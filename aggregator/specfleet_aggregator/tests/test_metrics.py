@@ -81,6 +81,21 @@ def test_a_refused_delta_is_counted_for_its_worker_until_that_is_forgotten() -> 
     assert page.value("refused_deltas_total", worker="stranger") is None
 
 
+@pytest.mark.parametrize("outcome", [Outcome.STALE, Outcome.FOREIGN])
+def test_a_delta_of_another_round_or_lineage_is_counted_for_its_worker(outcome: Outcome) -> None:
+    page = Page()
+    page.show(state("one"))
+    before = page.value("misplaced_deltas_total", worker="one", outcome=outcome)
+
+    page.metrics.delta("one", DeltaReply(outcome, "it is late"))
+    counted = page.value("misplaced_deltas_total", worker="one", outcome=outcome)
+    page.show(state())
+
+    assert (before, counted) == (0.0, 1.0)
+    assert page.value("refused_deltas_total", worker="one") is None
+    assert page.value("misplaced_deltas_total", worker="one", outcome=outcome) is None
+
+
 def test_only_what_is_known_and_bounded_of_an_effect_is_shown() -> None:
     page = Page()
 

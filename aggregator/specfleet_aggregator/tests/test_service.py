@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
 
 from specfleet_aggregator.tests.builders import (
     LINEAGE,
@@ -24,7 +25,7 @@ from specfleet_aggregator.tests.builders import (
     published_in,
 )
 from specfleet_common.store.directory import DirectoryStore
-from specfleet_common.tensors import content_digest, encode
+from specfleet_common.tensors import encode
 from specfleet_common.wire.client import AggregatorClient, Refused, Unreachable
 from specfleet_common.wire.messages import FleetState, Outcome
 
@@ -43,6 +44,11 @@ async def fleet_of(
         for worker in workers:
             await worker.heartbeat()
         yield workers
+
+
+def named(logs: Sequence[Mapping[str, object]]) -> set[tuple[object, object]]:
+    """Return the workers whose deltas were logged, with what became of them."""
+    return {(one["worker"], one["outcome"]) for one in logs if one["event"] == "delta_received"}
 
 
 async def test_the_first_worker_hands_in_version_0(tmp_path: Path) -> None:
@@ -111,27 +117,34 @@ async def test_a_repeated_delta_counts_once(tmp_path: Path) -> None:
     assert reply.round == 0
 
 
-async def test_a_delta_of_a_closed_round_is_stale(tmp_path: Path) -> None:
-    async with fleet_of(tmp_path, "one", "two", quorum_percent=50) as (one, two):
-        await one.push(drafter(0.25))
-        await at_version(one, 1)
-        late = await two.push(drafter(0.25))
+async def test_a_delta_of_a_closed_round_is_stale_and_its_worker_named(
+    tmp_path: Path,
+) -> None:
+    with capture_logs() as logs:
+        async with fleet_of(tmp_path, "one", "two", quorum_percent=50) as (one, two):
+            await one.push(drafter(0.25))
+            await at_version(one, 1)
+            late = await two.push(drafter(0.25))
 
     assert late.outcome is Outcome.STALE
     assert "round 1 from version 1 is open" in late.reason
+    assert ("two", "stale") in named(logs)
 
 
-async def test_a_delta_of_another_lineage_is_foreign(tmp_path: Path) -> None:
-    async with fleet_of(tmp_path, "one") as (one,):
-        elsewhere = replace(LINEAGE, target_digest="e" * 64)
-        one.lineage = elsewhere
-        data = encode(drafter())
-        path = tmp_path / "delta"
-        path.write_bytes(data)
-        head = replace(header(data=data, digest=content_digest(data)), lineage_id=elsewhere.id)
-        reply = await one.client.push_delta(head, path)
+async def test_a_delta_of_another_lineage_is_foreign_and_its_worker_named(
+    tmp_path: Path,
+) -> None:
+    data, path = encode(drafter()), tmp_path / "delta"
+    path.write_bytes(data)
+    elsewhere = replace(LINEAGE, target_digest="e" * 64)
+    head = replace(header("one", data=data), lineage_id=elsewhere.id)
+
+    with capture_logs() as logs:
+        async with fleet_of(tmp_path, "one") as (one,):
+            reply = await one.client.push_delta(head, path)
 
     assert reply.outcome is Outcome.FOREIGN
+    assert ("one", "foreign") in named(logs)
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,8 @@ DIGEST_MISMATCHES = Metric(
     "counter",
     "specfleet_agent_digest_mismatches_total",
     "mismatches",
-    "Times that the engine's live drafter turned out not to be the one that was put there.",
+    "Times that the engine's live drafter turned out not to be the one that was put there, or that "
+    "its ranks ran different ones.",
 )
 VERIFY_STEPS = Metric(
     "counter",

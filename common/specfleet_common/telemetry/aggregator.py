@@ -123,6 +123,14 @@ REFUSED_DELTAS = Metric(
     "Deltas refused for their content, by worker: the UID of its pod. Gone with the worker.",
     ("worker",),
 )
+MISPLACED_DELTAS = Metric(
+    "counter",
+    "specfleet_aggregator_misplaced_deltas_total",
+    "deltas",
+    "Deltas of a round that is not open or of a lineage that is not the fleet's, by worker and "
+    "outcome (stale, foreign). Gone with the worker.",
+    ("worker", "outcome"),
+)
 LEFT_OUT_DELTAS = Metric(
     "counter",
     "specfleet_aggregator_left_out_deltas_total",

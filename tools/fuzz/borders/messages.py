@@ -174,6 +174,13 @@ def borders() -> tuple[Border, ...]:
             EvidenceReply(True, "stored"),
         ),
         _border(
+            "reference to a version",
+            pb.VersionRef.FromString,
+            lambda message: codec.decode_version(message) or version(0),
+            codec.encode_version,
+            version(1),
+        ),
+        _border(
             "state of a fleet",
             pb.FleetState.FromString,
             codec.decode_fleet,

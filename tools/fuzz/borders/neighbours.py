@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter
 
-from specfleet_agent import engine_page, frontend_page
-from specfleet_agent.engine_page import PageError
+from specfleet_agent import engine_page, frontend_page, ranks
+from specfleet_agent.engine_page import NotAdapted, PageError
 from specfleet_agent.heartbeats import heartbeat
 from specfleet_agent.mirror import Reading, families
 from specfleet_agent.situation import LastStable, Situation
@@ -39,6 +39,8 @@ from tools.fuzz.border import Border
 Message = TypeVar("Message")
 
 _NOW = 1000.0
+_REASON = {"adapting": False, "reason": "MissingHook: no drafter"}
+_RANK = page_content() | {"engine": "tcp://127.0.0.1:9", "num_ranks": 2, "mismatches": 0}
 _WALKING = Walking("p", "0" * 16, Head("a" * 64, "a"), Head("b" * 64, "b"), "c" * 64)
 _WALKS = WalkReport("p", "0" * 16, (Walk("r", "c", "", 9, 3, 4, 5),))
 
@@ -57,6 +59,8 @@ def borders() -> tuple[Border, ...]:
     page = page_content(drafters=(drafter_content("stock", bands={2: (3, 5, 0.5)}),))
     return (
         _page("page of an engine", _take_engine_page, page),
+        _page("page of another rank", _take_rank, _RANK),
+        _page("page of an engine without adapting", _take_reason, _REASON),
         _page("page of an API server", frontend_page.decode, {"requests": [finished]}),
         _message(Orders, orders()),
         _message(TrainerReport, report(delta_digest="d" * 64)),
@@ -93,6 +97,25 @@ def _take_engine_page(content: dict[str, object]) -> None:
     assert page.layout.hidden_size > 0
     seen = Situation(page=page)
     tuple(families(Reading(seen)))
+    _beat(seen)
+
+
+def _take_rank(content: dict[str, object]) -> None:
+    """Take the page of the second rank of an engine with two."""
+    first = engine_page.decode(page_content() | _RANK)
+    found = ranks.rank(ranks.decode(content), first)
+    _beat(Situation(page=ranks.joined(first, {1: found}, is_lasting=True)))
+
+
+def _take_reason(content: dict[str, object]) -> None:
+    """Take the reason why an engine is not adapted; that it is none is for another border."""
+    try:
+        engine_page.decode(content)
+    except NotAdapted as error:
+        _beat(Situation(engine_problem=error.reason))
+
+
+def _beat(seen: Situation) -> None:
     beat = heartbeat(worker(), seen, trainer_phase="training")
     assert beat is not None
     encode_heartbeat(beat).SerializeToString()

@@ -146,6 +146,19 @@ def test_an_engine_that_cannot_be_adapted_says_why(
     assert "MissingHook: no drafter" in capsys.readouterr().out
 
 
+def test_an_engine_runs_what_all_its_ranks_run(observer: Observer, tmp_path: Path) -> None:
+    engine, second = start_engine(tmp_path), PageWriter.create(tmp_path / "rank-1.page")
+    content = page_content() | {"engine": "e", "num_ranks": 2, "mismatches": 0}
+    engine.write(content)
+    second.write(content | {"observed": "9" * 64, "observed_digest": "9" * 64})
+    apart = look(observer)
+    second.write(content | {"beats": 2})
+    together = look(observer)
+
+    assert apart is not None and apart.observed == ""
+    assert together is not None and together.runs_stock
+
+
 def test_an_engine_that_has_stopped_adapting_stays_and_says_why_once(
     observer: Observer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

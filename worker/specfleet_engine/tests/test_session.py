@@ -92,6 +92,27 @@ def test_an_idle_engine_takes_up_what_is_in_the_bank(engine: Engine) -> None:
     assert page["bank_sequence"] == 1
 
 
+def test_the_page_says_of_which_engine_it_is_and_how_many_ranks_that_has(tmp_path: Path) -> None:
+    drafter, _ = live(0)
+    lineage = drafter.lineage("target")
+    session = Session(
+        directory=tmp_path,
+        layout=Layout("mtp", "mimo", lineage.id, 8, "float32", 3),
+        lineage=lineage,
+        live=drafter,
+        capture=None,
+        page=PageWriter.create(tmp_path / "rank-1.page"),
+        num_ranks=2,
+        engine="tcp://127.0.0.1:9",
+    )
+
+    session.start()
+
+    page = PageReader.attach(tmp_path / "rank-1.page").read()
+    assert page is not None
+    assert (page["engine"], page["num_ranks"]) == ("tcp://127.0.0.1:9", 2)
+
+
 def test_weights_change_only_between_steps(engine: Engine) -> None:
     other, _ = live(1)
     bank = engine.bank()

@@ -54,16 +54,21 @@ class MimoConfig:
             raise CheckpointError(
                 f"config.json: hidden_act is {config['hidden_act']!r}, expected 'silu'"
             )
-        heads = config["num_attention_heads"]
-        return cls(
-            hidden_size=config["hidden_size"],
-            intermediate_size=config["intermediate_size"],
-            num_heads=heads,
-            num_key_value_heads=config.get("num_key_value_heads") or heads,
-            head_dim=config.get("head_dim") or config["hidden_size"] // heads,
-            rope_theta=rope.get("rope_theta") or config.get("rope_theta") or DEFAULT_ROPE_THETA,
-            rms_norm_eps=config["rms_norm_eps"],
-        )
+        try:
+            heads = config["num_attention_heads"]
+            return cls(
+                hidden_size=config["hidden_size"],
+                intermediate_size=config["intermediate_size"],
+                num_heads=heads,
+                num_key_value_heads=config.get("num_key_value_heads") or heads,
+                head_dim=config.get("head_dim") or config["hidden_size"] // heads,
+                rope_theta=rope.get("rope_theta") or config.get("rope_theta") or DEFAULT_ROPE_THETA,
+                rms_norm_eps=config["rms_norm_eps"],
+            )
+        except KeyError as error:
+            raise CheckpointError(
+                f"config.json: no {error.args[0]}, expected the config of a MiMo model"
+            ) from error
 
 
 class MimoHead(nn.Module):

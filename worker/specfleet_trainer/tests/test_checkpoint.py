@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,54 @@ def test_the_tables_are_found(
 def test_a_missing_table_is_told_by_name(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"no tensor lm_head\.weight"):
         read_tables(write(tmp_path, {}, PLAIN))
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        pytest.param("{", "document: is not JSON", id="cut"),
+        pytest.param("[1]", "document: is [1], expected", id="no-object"),
+        pytest.param('{"text_config": 3}', "document: is 3, expected", id="no-part"),
+        pytest.param('{"hidden_size": -8}', "hidden_size: is -8, expected", id="negative"),
+        pytest.param('{"hidden_size": "8"}', 'hidden_size: is "8", expected', id="text"),
+        pytest.param('{"head_dim": 7}', "head_dim: is 7, expected a multiple of 2", id="odd"),
+        pytest.param(
+            f'{{"intermediate_size": {1 << 60}}}', "intermediate_size: is 1152", id="huge"
+        ),
+        pytest.param('{"rms_norm_eps": 0}', "rms_norm_eps: is 0, expected", id="no-epsilon"),
+        pytest.param('{"rope_parameters": 1}', "rope_parameters: is 1, expected", id="no-rope"),
+        pytest.param(
+            '{"num_attention_heads": 4, "num_key_value_heads": 3}',
+            "num_key_value_heads is 3, expected a divisor of num_attention_heads, which is 4",
+            id="heads",
+        ),
+    ],
+)
+def test_a_config_that_is_none_is_refused(tmp_path: Path, config: str, words: str) -> None:
+    (tmp_path / "config.json").write_text(config)
+
+    with pytest.raises(CheckpointError, match=re.escape(words)):
+        read_config(tmp_path)
+
+
+def test_what_a_config_leaves_open_is_not_said(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"hidden_size": 8, "head_dim": null}')
+
+    assert read_config(tmp_path) == {"hidden_size": 8}
+
+
+def test_a_model_without_a_config_is_told(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"config\.json: cannot be read: No such file"):
+        read_config(tmp_path)
+
+
+def test_a_file_that_is_cut_is_told(tmp_path: Path) -> None:
+    write(tmp_path, {}, PLAIN, LM_HEAD)
+    whole = (tmp_path / "model.safetensors").read_bytes()
+    (tmp_path / "model.safetensors").write_bytes(whole[:-1])
+
+    with pytest.raises(CheckpointError, match=r"model\.safetensors: not safetensors"):
+        read_tables(tmp_path)
 
 
 def test_the_config_of_a_larger_model_is_its_language_models(tmp_path: Path) -> None:

@@ -141,6 +141,13 @@ def test_a_layer_that_is_not_computed_here_is_refused(
         MimoConfig.from_json(CONFIG | change)
 
 
+def test_a_number_that_a_config_does_not_say_is_named() -> None:
+    config = {name: value for name, value in CONFIG.items() if name != "rms_norm_eps"}
+
+    with pytest.raises(CheckpointError, match="no rms_norm_eps, expected the config of a MiMo"):
+        MimoConfig.from_json(config)
+
+
 def test_older_configs_name_the_rotary_base_and_imply_the_head_size() -> None:
     config = {k: v for k, v in CONFIG.items() if k not in ("rope_parameters", "head_dim")}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable, Sequence
 from random import Random
 
@@ -184,6 +185,23 @@ def test_encoded_deltas_are_combined_as_they_are_decoded(rule: Combine, codec: C
 
     decoded = deltas([values(one) for one in opened])
     np.testing.assert_array_equal(values(rule(opened)), values(rule(decoded)))
+
+
+@ALL
+def test_of_many_deltas_only_blocks_are_in_memory(rule: Combine) -> None:
+    number, size = 16, 8 * BLOCK
+    data = encoded.encode({"a": np.ones(size, np.float32)}, Codec.TERNARY)
+    opened = [encoded.open_delta(data, Codec.TERNARY, shapes={"a": (size,)})] * number
+
+    tracemalloc.start()
+    try:
+        num_blocks = sum(1 for _ in rule(opened).blocks("a"))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert num_blocks == 8
+    assert peak < number * size * 4 / 2
 
 
 @ROBUST
