@@ -1,8 +1,8 @@
 """Builds the images as they are to be shipped, and writes the bill of materials of each.
 
 `python -m tools.build_images --base python:3.11-slim-bookworm@sha256:… --torch-index URL` wants the
-base by its digest, so that the same commit gives the same image, and for the agent an index with a
-torch without CUDA. A bill is of one image: it names the image's id and its base.
+base by its digest, so that the same commit gives the same image, and for the agent and the engine
+an index with a torch without CUDA. A bill is of one image: it names the image's id and its base.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tools.sbom import ROOT, Package, bill, packages
 NAMES = ("operator", "aggregator", "agent", "engine-cpu", "simulator")
 OUT = Path("out/images")
 _WITH_DIGEST = re.compile(r"\S+@sha256:[0-9a-f]{64}")
-_TRAINS = "agent"
+_WITH_TORCH = ("agent", "engine-cpu")
 
 
 class BuildError(ValueError):
@@ -51,7 +51,9 @@ def main() -> int:
     arguments.add_argument(
         "--torch-index", default="", help=f"of a torch without CUDA; or {LOCKED}"
     )
-    arguments.add_argument("--torch-sha256", default="", help="of the wheel that the index has")
+    arguments.add_argument(
+        "--torch-sha256", default="", help="of the wheels that the index has, with spaces between"
+    )
     arguments.add_argument("--registry", default="", help="what the images' names begin with")
     arguments.add_argument("--program", default="docker", help="docker, podman or buildah")
     arguments.add_argument("names", nargs="*", metavar="IMAGE", help=f"of {', '.join(NAMES)}")
@@ -87,7 +89,7 @@ def check(options: Options, names: Sequence[str]) -> None:
             f"--base: is {options.base!r}, expected an image with its digest, such as "
             "python:3.11-slim-bookworm@sha256:… (`docker buildx imagetools inspect` shows it)"
         )
-    if _TRAINS in names and not options.torch_index:
+    if not options.torch_index and any(name in _WITH_TORCH for name in names):
         raise BuildError(
             "--torch-index: is missing, expected the index that has torch without CUDA, or "
             f"{LOCKED} for the locked one, with 5 GB of CUDA"
@@ -97,7 +99,7 @@ def check(options: Options, names: Sequence[str]) -> None:
 def command(name: str, options: Options) -> list[str]:
     """Return the command that builds an image."""
     values = {"BASE": options.base, "VERSION": options.version, "REVISION": options.revision}
-    if name == _TRAINS:
+    if name in _WITH_TORCH:
         values |= {"TORCH_INDEX": options.torch_index, "TORCH_SHA256": options.torch_sha256}
     given = [part for key, one in values.items() for part in ("--build-arg", f"{key}={one}")]
     label = ("--label", f"org.opencontainers.image.base.name={options.base}")
@@ -120,11 +122,12 @@ def bill_of(name: str, image: str, options: Options) -> dict[str, Any]:
     """Return the bill of an image that has been built; `image` is its id."""
     lock = (ROOT / "images" / name / "requirements.txt").read_text()
     contents: tuple[Package, ...] = tuple(packages(lock))
-    if name == _TRAINS and options.torch_index != LOCKED:
+    if name in _WITH_TORCH and options.torch_index != LOCKED:
         rest, torch = split(lock)
-        version = torch.removeprefix("torch==").strip()
-        known = (options.torch_sha256,) if options.torch_sha256 else ()
-        contents = (*packages(rest), Package("torch", version, known))
+        pinned = (one.partition("==") for one in torch)
+        # One of the digests is the wheel's; which one, only the index knows.
+        known = tuple(options.torch_sha256.split())
+        contents = (*packages(rest), *(Package(one, version, known) for one, _, version in pinned))
     about = {"id": image, "base": options.base, "revision": options.revision}
     return bill(f"specfleet-{name}", options.version, contents, **about)
 

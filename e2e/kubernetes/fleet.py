@@ -127,7 +127,12 @@ class Fleet:
 
 def is_ready(pod: Mapping[str, Any]) -> bool:
     """Say whether a pod gets traffic."""
-    return any(
-        entry["type"] == "Ready" and entry["status"] == "True"
-        for entry in pod["status"].get("conditions", [])
-    )
+    return ready_since(pod) is not None
+
+
+def ready_since(pod: Mapping[str, Any]) -> str | None:
+    """Return since when a pod gets traffic, without a break; None while it gets none."""
+    for entry in pod["status"].get("conditions", []):
+        if entry["type"] == "Ready" and entry["status"] == "True":
+            return str(entry["lastTransitionTime"])
+    return None

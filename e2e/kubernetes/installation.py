@@ -76,6 +76,11 @@ class Installation:
             (name for pod in self.pods() if (name := pod["metadata"]["name"]) in holder), ""
         )
 
+    def starts(self, pod: str) -> int:
+        """Return how often an operator's container was started again."""
+        statuses = self.client.get("-n", NAMESPACE, "pod", pod)["status"]["containerStatuses"]
+        return sum(int(one["restartCount"]) for one in statuses)
+
     def scale(self, replicas: int) -> None:
         """Run so many operators, and return when they are ready, or gone."""
         self.kubectl("scale", "deployment", RELEASE, f"--replicas={replicas}")

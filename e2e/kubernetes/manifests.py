@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -95,7 +96,34 @@ def demo(place: str, spec: Mapping[str, Any], *, s3: S3) -> Object:
 
 def models_volume(name: str, place: str) -> tuple[Object, Object]:
     """Return a volume with the models and a claim to it, for pods that may name no host path."""
-    shared = {"accessModes": ["ReadOnlyMany"], "storageClassName": ""}
+    return _volume(name, place, {"path": str(MODELS)}, mode="ReadOnlyMany")
+
+
+def cache_volume(name: str, place: str, folder: Path) -> tuple[Object, Object]:
+    """Return an empty volume in a folder of the node, and a claim to it."""
+    directory = {"path": str(folder), "type": "DirectoryOrCreate"}
+    return _volume(name, place, directory, mode="ReadWriteMany")
+
+
+def opener(claim: str, place: str, *, image: str) -> Object:
+    """Return a pod that lets everybody write to a volume: a folder of the node is root's."""
+    container = {
+        "name": "open",
+        "image": image,
+        "command": ["python3", "-c", "import os; os.chmod('/volume', 0o777)"],
+        "securityContext": {"runAsUser": 0},
+        "volumeMounts": [{"name": "volume", "mountPath": "/volume"}],
+    }
+    volume = {"name": "volume", "persistentVolumeClaim": {"claimName": claim}}
+    spec = {"restartPolicy": "Never", "containers": [container], "volumes": [volume]}
+    metadata = {"name": f"open-{claim}", "namespace": place}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _volume(
+    name: str, place: str, directory: Mapping[str, str], *, mode: str
+) -> tuple[Object, Object]:
+    shared = {"accessModes": [mode], "storageClassName": ""}
     volume = {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
@@ -103,7 +131,7 @@ def models_volume(name: str, place: str) -> tuple[Object, Object]:
         "spec": {
             **shared,
             "capacity": {"storage": "1Gi"},
-            "hostPath": {"path": str(MODELS)},
+            "hostPath": dict(directory),
             "claimRef": {"namespace": place, "name": name},
         },
     }

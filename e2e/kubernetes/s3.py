@@ -48,6 +48,10 @@ class S3:
         )
         return name
 
+    def make_bucket(self, name: str) -> None:
+        """Add an empty bucket."""
+        self._python("import os, sys; os.mkdir(sys.argv[1])", f"/data/{name}")
+
     def keys(self, prefix: str) -> list[str]:
         """Return every key below a prefix, sorted."""
         script = (

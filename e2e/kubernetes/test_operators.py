@@ -10,6 +10,7 @@ import pytest
 from e2e.cluster.images import OTHER_OPERATOR
 from e2e.cluster_traffic.judging import assert_no_failures
 from e2e.kubernetes.fleet import Fleet, is_ready
+from e2e.kubernetes.freezing import frozen
 from e2e.kubernetes.installation import LEASE_SECONDS, Installation
 from e2e.kubernetes.traffic import traffic
 from e2e.kubernetes.waiting import until
@@ -33,10 +34,11 @@ def test_operator_pods_are_deleted(fleet: Fleet, installation: Installation) -> 
     assert len(fleet.pods()) == 2
 
 
-def test_without_operators_a_fleet_serves_and_an_edit_waits(
+@pytest.mark.long
+def test_without_operators_a_fleet_serves_and_learns_and_an_edit_waits(
     fleet: Fleet, installation: Installation
 ) -> None:
-    fleet.apply({"replicas": 2})
+    fleet.apply({"replicas": 2, "train": True, "serve": "Local"})
     fleet.wait_until_ready()
 
     installation.scale(0)
@@ -52,6 +54,13 @@ def test_without_operators_a_fleet_serves_and_an_edit_waits(
                 what="the pod that was deleted is back",
                 seconds=60,
             )
+            versions = fleet.versions()
+            until(
+                fleet.versions,
+                lambda found: len(found) > len(versions),
+                what="a version that no operator has seen",
+                seconds=120,
+            )
             watch.until(requests=40, seconds=60)
             without = watch.window("without")
         assert len(fleet.pods()) == 2
@@ -61,6 +70,35 @@ def test_without_operators_a_fleet_serves_and_an_edit_waits(
     fleet.wait_until_ready()
     assert len(fleet.pods()) == 3
     assert_no_failures(without, minimum=40)
+
+
+def test_a_frozen_leader_changes_nothing_when_it_wakes_up(
+    fleet: Fleet, installation: Installation
+) -> None:
+    fleet.apply({"replicas": 1})
+    fleet.wait_until_ready()
+    first = until(installation.leader, what="a leader", seconds=30)
+    starts = installation.starts(first)
+
+    fleet.kubectl("scale", "sfleet", fleet.name, "--replicas=2")  # it has something to do
+    with frozen(fleet, f"SPECFLEET_OPERATOR_POD_NAME={first}"):
+        second = until(
+            installation.leader, lambda name: name not in ("", first), what="another", seconds=60
+        )
+        fleet.kubectl("scale", "sfleet", fleet.name, "--replicas=1")
+        fleet.wait_until_ready()
+        before = specifications(fleet)
+    until(
+        lambda: installation.starts(first),
+        lambda found: found > starts,
+        what=f"{first} ends, because it has lost its Lease",
+        seconds=60,
+    )
+    fleet.wait_until_ready()
+
+    assert specifications(fleet) == before
+    assert installation.leader() == second
+    assert len(fleet.pods()) == 1
 
 
 def test_a_fleet_is_deleted_without_an_operator(fleet: Fleet, installation: Installation) -> None:
@@ -93,7 +131,8 @@ def test_an_upgraded_operator_restarts_no_container(
             "images.agent.tag=next",
             "images.aggregator.tag=next",
         )
-        fleet.apply({"replicas": 3, "aggregation": {"localSteps": 9}})
+        edited = {"aggregation": {"localSteps": 9}, "promotion": {"minimumRounds": 7}}
+        fleet.apply({"replicas": 3, **edited})
         fleet.wait_until_ready()
         upgraded = watch.window("upgraded")
     after = fleet.uids()
@@ -178,6 +217,23 @@ def left(fleet: Fleet) -> list[str]:
         "all,configmaps,secrets,networkpolicies,poddisruptionbudgets,serviceaccounts",
     )
     return [f"{one['kind']} {one['metadata']['name']}" for one in found["items"]]
+
+
+def specifications(fleet: Fleet) -> dict[str, str]:
+    """Return of all that an operator writes for a fleet which object it is, and of which spec."""
+    found = fleet.client.get(
+        *("-n", fleet.namespace, "-l", f"specfleet.dev/fleet={fleet.name}"),
+        "statefulsets,services,networkpolicies,poddisruptionbudgets,configmaps,secrets,pods",
+    )
+    return {
+        f"{one['kind']} {one['metadata']['name']}": " ".join(
+            # What has no generation is written by nobody else.
+            str(one["metadata"].get(name, one["metadata"]["resourceVersion"]))
+            for name in ("uid", "generation")
+        )
+        for one in found["items"]
+        if "deletionTimestamp" not in one["metadata"]
+    }
 
 
 def others(fleet: Fleet) -> list[str]:

@@ -14,6 +14,8 @@ from specfleet_operator.observed import ObjectKey
 
 _AGAINST_THE_SCHEMA = "failed to create typed patch object"
 """How the answer to an apply with a field of the wrong name or type begins; its status is 500."""
+_KIND_ENDING = "while custom resource definition is terminating"
+"""How the answer to an apply ends whose kind is being deleted; nothing else in it says so."""
 _WEBHOOK_AWAY = "failed calling webhook"
 
 
@@ -30,7 +32,7 @@ def network_failures() -> Iterator[None]:
 def failure(status: int, text: str, key: ObjectKey) -> Exception:
     """Return the failure that an answer stands for."""
     message = _message(text) or f"HTTP {status}"
-    if status == 404:
+    if status == 404 or (status == 403 and message.endswith(_KIND_ENDING)):
         return NotFound(key, message)
     if status == 409:
         return Conflict(f"{key}: {message}")

@@ -19,9 +19,16 @@ FILES: Final = (
     # Read only by engines with --trust-remote-code.
     "*.py",
 )
-MARK: Final = ".specfleet-revision"
-"""Names the revision that a directory is of, and says whether it is complete."""
 _UNFINISHED = "unfinished "
+
+
+def mark(directory: Path) -> Path:
+    """Return the file that names the revision a directory is of, and says whether it is complete.
+
+    It is beside the directory: the hub's client takes one that is not empty for a model when it
+    cannot reach the hub, or may not, and says nothing of either.
+    """
+    return directory.with_name(f".{directory.name}.revision")
 
 
 def is_complete(directory: Path, revision: str) -> bool:
@@ -33,8 +40,11 @@ def download(repository: str, revision: str, directory: Path) -> None:
     """Have the revision in the directory, and nothing of another; OSError or ValueError if not."""
     from huggingface_hub import snapshot_download
 
-    if _marked(directory).removeprefix(_UNFINISHED) not in ("", revision):
-        shutil.rmtree(directory)
+    if _marked(directory).removeprefix(_UNFINISHED) != revision:
+        # First of all, so that nothing passes for whole that is half removed.
+        mark(directory).unlink(missing_ok=True)
+        if directory.exists():
+            shutil.rmtree(directory)
     directory.mkdir(parents=True, exist_ok=True)
     _mark(directory, f"{_UNFINISHED}{revision}")
     snapshot_download(
@@ -57,11 +67,13 @@ def main() -> int:
         print(f"{name}: is there")
         return 0
 
-    from huggingface_hub.errors import HfHubHTTPError
+    # Of the library by which the client asks, which is not the same in every image: that a server
+    # cannot be reached is one of these, and none of the hub's own.
+    from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
 
     try:
         download(options.repository, options.revision, options.directory)
-    except (HfHubHTTPError, OSError, ValueError) as error:
+    except (HTTPError, OSError, ValueError) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
     print(f"{name}: is downloaded")
@@ -69,14 +81,15 @@ def main() -> int:
 
 
 def _marked(directory: Path) -> str:
-    mark = directory / MARK
-    return mark.read_text().strip() if mark.exists() else ""
+    file = mark(directory)
+    return file.read_text().strip() if file.exists() else ""
 
 
 def _mark(directory: Path, text: str) -> None:
-    written = directory / f"{MARK}.new"
+    file = mark(directory)
+    written = file.with_name(f"{file.name}.new")
     written.write_text(f"{text}\n")
-    written.replace(directory / MARK)
+    written.replace(file)
 
 
 if __name__ == "__main__":

@@ -87,7 +87,12 @@ def _download(
     subject: Subject, hub: HuggingFaceSource, python: str, image: str, plugin: Json
 ) -> Json:
     engine = subject.fleet.spec.engine
-    ours = {**home(), "HF_HOME": "/tmp/huggingface", "PYTHONPATH": plugin["mountPath"]}
+    ours = {
+        **home(),
+        "HF_HOME": "/tmp/huggingface",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "PYTHONPATH": plugin["mountPath"],
+    }
     token = hub.token_secret_ref
     taken = {*ours, POD_NAME, *({"HF_TOKEN"} if token is not None else ())}
     command = [python, "-m", "specfleet_engine.downloading"]
@@ -104,6 +109,8 @@ def _download(
             *(one for one in users_variables(engine.env) if one["name"] not in taken),
         ],
         "resources": resources(_RESOURCES),
+        # So that the fleet's conditions say what the hub said.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": container_security(read_only_root=True),
         "volumeMounts": [
             plugin,

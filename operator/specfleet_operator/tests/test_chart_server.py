@@ -57,6 +57,7 @@ def monitored(namespaces: ControlPlane) -> Iterator[ControlPlane]:
 MONITORING = {
     "crds": {"install": False},
     "metrics": {
+        "dashboards": {"enabled": True},
         "serviceMonitor": {"enabled": True},
         "rules": {"enabled": True, "runbookUrl": "https://docs.example.com/ALERT.html"},
     },
@@ -67,7 +68,7 @@ MONITORING_KINDS = [
 ]
 
 
-def test_the_prometheus_operators_definitions_take_monitors_and_rules(
+def test_a_cluster_that_is_monitored_takes_monitors_rules_and_dashboards(
     monitored: ControlPlane, helm: Helm
 ) -> None:
     rendered = helm.text(MONITORING, flags=MONITORING_KINDS)
@@ -78,6 +79,7 @@ def test_the_prometheus_operators_definitions_take_monitors_and_rules(
 
     taken = {line.partition("/")[0] for line in answer.splitlines()}
     assert {
+        "configmap",
         "prometheusrule.monitoring.coreos.com",
         "servicemonitor.monitoring.coreos.com",
     } <= taken

@@ -21,6 +21,14 @@ def said(message: str, **more: object) -> str:
     ("status", "text", "kind"),
     [
         pytest.param(404, said("not found"), NotFound, id="not-there"),
+        pytest.param(
+            403,
+            said(
+                "x is forbidden: create not allowed while custom resource definition is terminating"
+            ),
+            NotFound,
+            id="kind-ending",
+        ),
         pytest.param(409, said("changed"), Conflict, id="changed-meanwhile"),
         pytest.param(410, said("too old"), Expired, id="too-old"),
         pytest.param(401, said("Unauthorized"), Unreachable, id="token-not-taken"),

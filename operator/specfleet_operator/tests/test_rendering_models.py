@@ -84,6 +84,12 @@ def test_a_proxy_or_a_mirror_of_the_hub_is_the_downloads_too() -> None:
     assert len(names) == len(set(names))
 
 
+def test_the_pods_status_has_what_the_hub_said() -> None:
+    download = container(spec(), "model")
+
+    assert download["terminationMessagePolicy"] == "FallbackToLogsOnError"
+
+
 def test_without_a_cache_the_model_goes_with_the_pod() -> None:
     volumes = spec()["volumes"]
 

@@ -13,12 +13,13 @@ from specfleet_operator.naming import FIELD_MANAGER
 from specfleet_operator.observed import Object, Observed, key_of
 from specfleet_operator.planning import Plan, plan
 from specfleet_operator.tests.building import FACTS, NOW, TRUST, fleet
-from specfleet_operator.tests.crds import CustomResources
+from specfleet_operator.tests.crds import HUB, CustomResources
 
 FOUND = [
     {"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k", "optional": True}}},
     {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
 ]
+TOKEN = {"name": "hub"}
 EVERYTHING: dict[str, Any] = {
     "replicas": 2,
     "cohorts": [{"name": "control", "serve": "Stock", "replicas": 0}],
@@ -94,6 +95,18 @@ FLEETS = pytest.mark.parametrize(
                 "train": False,
             },
             id="other-ways",
+        ),
+        pytest.param(
+            {
+                "target": {
+                    "model": "owner/name",
+                    "source": {"huggingFace": {**HUB["huggingFace"], "tokenSecretRef": TOKEN}},
+                },
+                "engine__cacheVolume": {"persistentVolumeClaim": {"claimName": "engines"}},
+                "engine__env": FOUND,
+                "aggregation__tlsSecretRef": {"name": "own"},
+            },
+            id="from-elsewhere",
         ),
     ],
 )

@@ -2,89 +2,50 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+import pytest
+
+from e2e.hub_server import Asked, Model, handler
+from specfleet_engine.downloading import mark
 
 MODULES = Path(__file__).parents[2]
 FIRST, SECOND = "a" * 40, "b" * 40
 MODEL = {"config.json": b"{}", "model.safetensors": b"weights", "pytorch_model.bin": b"pickle"}
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class Hub:
-    """Repositories by revision, and what was asked of them."""
+    """A hub that serves, and what was asked of it."""
 
-    revisions: Mapping[str, Mapping[str, bytes]]
-    port: int = 0
-    asked: list[str] = field(default_factory=list)
-    tokens: set[str | None] = field(default_factory=set)
+    port: int
+    asked: list[Asked]
 
 
 @contextmanager
-def hub(revisions: Mapping[str, Mapping[str, bytes]]) -> Iterator[Hub]:
-    served = Hub(revisions)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self._answer(with_body=True)
-
-        def do_HEAD(self) -> None:
-            self._answer(with_body=False)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-        def _answer(self, *, with_body: bool) -> None:
-            served.asked.append(self.path)
-            served.tokens.add(self.headers.get("Authorization"))
-            found = self._found()
-            body = b"{}" if found is None else found[0]
-            self.send_response(404 if found is None else 200)
-            self.send_header("Content-Length", str(len(body)))
-            if found is None:
-                self.send_header("X-Error-Code", "RevisionNotFound")
-            else:
-                self.send_header("ETag", f'"{hashlib.sha1(body).hexdigest()}"')
-                self.send_header("X-Repo-Commit", found[1])
-            self.end_headers()
-            if with_body:
-                self.wfile.write(body)
-
-        def _found(self) -> tuple[bytes, str] | None:
-            parts = self.path.partition("?")[0].strip("/").split("/")
-            if parts[:2] == ["api", "models"]:
-                revision = parts[-1]
-                files = served.revisions.get(revision)
-                if files is None:
-                    return None
-                if "tree" in parts:
-                    listed = [
-                        {"type": "file", "path": name, "size": len(data), "oid": "0" * 40}
-                        for name, data in files.items()
-                    ]
-                    return json.dumps(listed).encode(), revision
-                siblings = [{"rfilename": name} for name in files]
-                about = {"id": "owner/name", "sha": revision, "siblings": siblings}
-                return json.dumps(about).encode(), revision
-            revision, name = parts[-2:]
-            data = served.revisions.get(revision, {}).get(name)
-            return None if data is None else (data, revision)
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    served.port = server.server_port
+def hub(
+    revisions: Mapping[str, Mapping[str, bytes]],
+    *,
+    token: str | None = None,
+    weights_at: str | None = None,
+) -> Iterator[Hub]:
+    asked: list[Asked] = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+    port = server.server_port
+    model = Model("owner/name", revisions, token, weights_at or f"http://localhost:{port}")
+    server.RequestHandlerClass = handler(model, asked.append)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        yield served
+        yield Hub(port, asked)
     finally:
         server.shutdown()
         server.server_close()
@@ -120,14 +81,15 @@ def files(directory: Path) -> set[str]:
 
 
 def test_a_model_is_downloaded_once_and_without_pickles(tmp_path: Path) -> None:
-    with hub({FIRST: MODEL}) as served:
+    with hub({FIRST: MODEL}, token="hf_x") as served:
         first = download(served, FIRST, tmp_path / "m", HF_TOKEN="hf_x")
+        by_host = {one.host.partition(":")[0]: one.authorization for one in served.asked}
         served.asked.clear()
         again = download(served, FIRST, tmp_path / "m")
 
     assert first.returncode == 0, first.stderr
     assert files(tmp_path / "m") == {"config.json", "model.safetensors"}
-    assert "Bearer hf_x" in served.tokens
+    assert by_host == {"127.0.0.1": "Bearer hf_x", "localhost": None}
     assert again.stdout.strip() == f"owner/name at {FIRST[:12]}: is there"
     assert served.asked == []
 
@@ -152,3 +114,37 @@ def test_what_the_hub_has_not_is_said_and_is_no_model(tmp_path: Path) -> None:
     assert [missing.returncode, no_weights.returncode, again.returncode] == [1, 1, 1]
     assert missing.stderr.startswith(f"owner/name at {SECOND[:12]}: ")
     assert "expected a model with both" in no_weights.stderr
+
+
+def test_a_model_that_may_not_be_read_is_not_taken_for_one_that_is_no_model(tmp_path: Path) -> None:
+    with hub({FIRST: MODEL}, token="hf_x") as served:
+        refused = download(served, FIRST, tmp_path / "m", HF_TOKEN="wrong")
+        allowed = download(served, FIRST, tmp_path / "m", HF_TOKEN="hf_x")
+
+    assert refused.returncode == 1
+    assert "401" in refused.stderr
+    assert allowed.returncode == 0, allowed.stderr
+
+
+def test_what_was_left_half_removed_is_downloaded_anew(tmp_path: Path) -> None:
+    directory = tmp_path / "m"
+    with hub({FIRST: MODEL}) as served:
+        download(served, FIRST, directory)
+        mark(directory).unlink()
+        (directory / "config.json").unlink()
+        (directory / "model-2.safetensors").write_bytes(b"of another revision")
+
+        again = download(served, FIRST, directory)
+
+    assert again.returncode == 0, again.stderr
+    assert files(directory) == {"config.json", "model.safetensors"}
+
+
+@pytest.mark.long  # the hub's client tries for half a minute
+def test_weights_that_cannot_be_reached_are_said_in_a_sentence(tmp_path: Path) -> None:
+    with hub({FIRST: MODEL}, weights_at="http://weights.invalid") as served:
+        unreachable = download(served, FIRST, tmp_path / "m")
+
+    assert unreachable.returncode == 1
+    assert f"owner/name at {FIRST[:12]}: " in unreachable.stderr
+    assert "Traceback" not in unreachable.stderr
