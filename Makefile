@@ -110,7 +110,7 @@ programs: env
 test: check libnuma programs browser ## The checks, the unit tests, the end-to-end tests with a real vLLM
 	@$(MAKE) test-unit
 	@echo "test: end to end"
-	@$(BIN)/python -m pytest -q -m "e2e and not long" --durations=20
+	@$(BIN)/python -m pytest -q -m "e2e and not long" -n 2 --dist loadfile --durations=20
 
 test-unit: programs ## The fast tests only
 	@echo "test: unit"

@@ -46,26 +46,28 @@ _BLOCK_NUMBERS = 1 << 18
 class _RmsNorm(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float) -> Tensor:
-        length = torch.linalg.vector_norm(x, dim=-1, keepdim=True, dtype=torch.float32)
-        scale = (length.square() / x.shape[-1] + eps).rsqrt()
+        normed, scale = torch.empty_like(x), x.new_empty(len(x), 1, dtype=torch.float32)
+        for out, x_block, scale_block in _blocks(normed, x, scale):
+            # Operations on two types at once are several times slower than a conversion.
+            exact = x_block.float()
+            length = torch.linalg.vector_norm(exact, dim=-1, keepdim=True)
+            torch.rsqrt((length.square() / x.shape[-1]).add_(eps), out=scale_block)
+            out.copy_((exact * scale_block).mul_(weight))
         ctx.save_for_backward(x, weight, scale)
-        normed = torch.empty_like(x)
-        for out, *block in _blocks(normed, x, scale):
-            out.copy_((block[0].float() * block[1]).mul_(weight))
         return normed
 
     @staticmethod
-    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, Tensor, None]:
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, Tensor, None]:
         x, weight, scale = ctx.saved_tensors
         for_x, for_weight = torch.empty_like(x), torch.zeros_like(weight)
         for out, g, x_block, scale_block in _blocks(for_x, upstream[0], x, scale):
-            # Operations on two types at once are several times slower than a conversion.
             unit, exact = x_block.float() * scale_block, g.float()
             scaled = exact * unit
             for_weight += scaled.sum(dim=0)
-            along = (scaled @ weight / len(weight))[:, None]
-            out.copy_((exact * weight).addcmul_(unit, along, value=-1.0).mul_(scale_block))
-        return for_x, for_weight, None
+            if ctx.needs_input_grad[0]:
+                along = (scaled @ weight / len(weight))[:, None]
+                out.copy_((exact * weight).addcmul_(unit, along, value=-1.0).mul_(scale_block))
+        return for_x if ctx.needs_input_grad[0] else None, for_weight, None
 
 
 def _blocks(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
