@@ -154,7 +154,8 @@ def main() -> None:
 
 
 def _print(asked: Asked) -> None:
-    print(json.dumps(asdict(asked)), flush=True)
+    # In one piece, because several threads print.
+    print(f"{json.dumps(asdict(asked))}\n", end="", flush=True)
 
 
 if __name__ == "__main__":
