@@ -74,4 +74,4 @@ def test_a_fleet_of_8_engines_adds_about_a_thousand_series_to_those_of_vllm() ->
 def test_workers_add_a_bounded_number_of_series_to_the_aggregators_page() -> None:
     few, many = (num_series(pages(engines=number)["aggregator"]) for number in (8, 80))
 
-    assert many - few == 2 * (80 - 8)
+    assert many - few == 4 * (80 - 8)

@@ -181,8 +181,8 @@ def require_adapted(payload: Mapping[str, object], *, told_with: str) -> None:
     """
     if told_with not in payload and payload.get("adapting") is False:
         # JSON has letters that no other text may have.
-        reason = str(payload.get("reason")).encode(errors="backslashreplace").decode()
-        raise NotAdapted(reason)
+        reason = str(payload.get("reason", "")).encode(errors="backslashreplace").decode()
+        raise NotAdapted(reason or "it does not say why")
 
 
 _PAGE = TypeAdapter(EnginePage)

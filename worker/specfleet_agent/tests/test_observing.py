@@ -134,16 +134,28 @@ def test_the_situation_says_when_the_agent_started(observer: Observer, clock: Cl
     assert asyncio.run(observer.look()).started_at == 0.0
 
 
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        pytest.param("MissingHook: no drafter", "MissingHook: no drafter", id="it-does"),
+        pytest.param("", "it does not say why", id="in-no-word"),
+        pytest.param("\udc80", r"\udc80", id="in-no-text"),
+    ],
+)
 def test_an_engine_that_cannot_be_adapted_says_why(
-    observer: Observer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    observer: Observer,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    reason: str,
+    told: str,
 ) -> None:
     page = PageWriter.create(tmp_path / "rank-0.page")
-    page.write({"adapting": False, "reason": "MissingHook: no drafter"})
+    page.write({"adapting": False, "reason": reason})
 
     seen = asyncio.run(observer.look())
 
-    assert (seen.page, seen.engine_problem) == (None, "MissingHook: no drafter")
-    assert "MissingHook: no drafter" in capsys.readouterr().out
+    assert (seen.page, seen.engine_problem) == (None, told)
+    assert told in capsys.readouterr().out
 
 
 def test_an_engine_runs_what_all_its_ranks_run(observer: Observer, tmp_path: Path) -> None:

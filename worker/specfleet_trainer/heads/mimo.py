@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from specfleet_common.mistakes import shown
 from specfleet_trainer.attention import KeyValue, Rotation, Span, tree_attention
 from specfleet_trainer.batch import Batch
 from specfleet_trainer.checkpoint import CheckpointError
@@ -49,10 +50,10 @@ class MimoConfig:
         rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
         rope_type = rope.get("rope_type", rope.get("type", "default"))
         if rope_type != "default":
-            raise CheckpointError(f"config.json: rope_type is {rope_type!r}, expected 'default'")
+            raise CheckpointError(f"config.json: rope_type is {shown(rope_type)}, expected default")
         if config.get("hidden_act", "silu") != "silu":
             raise CheckpointError(
-                f"config.json: hidden_act is {config['hidden_act']!r}, expected 'silu'"
+                f"config.json: hidden_act is {shown(config['hidden_act'])}, expected silu"
             )
         try:
             heads = config["num_attention_heads"]

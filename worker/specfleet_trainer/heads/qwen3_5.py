@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from specfleet_common.mistakes import shown
 from specfleet_trainer.attention import KeyValue, Rotation, Span, tree_attention
 from specfleet_trainer.batch import Batch
 from specfleet_trainer.checkpoint import CheckpointError
@@ -52,14 +53,15 @@ class Qwen35Config:
         for name, expected in _ASSUMED.items():
             if config.get(name, expected) != expected:
                 raise CheckpointError(
-                    f"config.json: {name} is {config[name]!r}, expected {expected!r}"
+                    f"config.json: {name} is {shown(config[name])}, expected {shown(expected)}"
                 )
         # A config that does not name them among the rotary parameters names them beside.
         beside = {name: config[name] for name in _ROTARY if name in config}
-        rope = beside | (config.get("rope_parameters") or {})
+        said = config.get("rope_parameters") or {}
+        rope = beside | {name: value for name, value in said.items() if value is not None}
         if rope.get("rope_type", "default") != "default":
             raise CheckpointError(
-                f"config.json: rope_type is {rope['rope_type']!r}, expected 'default'"
+                f"config.json: rope_type is {shown(rope['rope_type'])}, expected default"
             )
         try:
             return cls(

@@ -130,8 +130,8 @@ def test_missing_and_unexpected_names_are_told() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        pytest.param({"rope_parameters": {"rope_type": "yarn"}}, "rope_type is 'yarn'", id="rope"),
-        pytest.param({"hidden_act": "gelu"}, "hidden_act is 'gelu'", id="activation"),
+        pytest.param({"rope_parameters": {"rope_type": "yarn"}}, 'rope_type is "yarn"', id="rope"),
+        pytest.param({"hidden_act": "gelu"}, 'hidden_act is "gelu"', id="activation"),
     ],
 )
 def test_a_layer_that_is_not_computed_here_is_refused(

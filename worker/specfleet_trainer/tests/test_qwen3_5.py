@@ -158,10 +158,10 @@ def test_checkpoint_names_are_those_of_the_model() -> None:
     ("change", "message"),
     [
         pytest.param(
-            {"rope_parameters": {"rope_type": "yarn"}}, "rope_type is 'yarn'", id="rotary-embedding"
+            {"rope_parameters": {"rope_type": "yarn"}}, 'rope_type is "yarn"', id="rotary-embedding"
         ),
-        pytest.param({"hidden_act": "gelu"}, "hidden_act is 'gelu'", id="activation"),
-        pytest.param({"attn_output_gate": False}, "attn_output_gate is False", id="no-gate"),
+        pytest.param({"hidden_act": "gelu"}, 'hidden_act is "gelu"', id="activation"),
+        pytest.param({"attn_output_gate": False}, "attn_output_gate is false", id="no-gate"),
         pytest.param({"mtp_num_hidden_layers": 2}, "mtp_num_hidden_layers is 2", id="two-layers"),
         pytest.param(
             {"rope_parameters": {"rope_theta": 1e4}}, "no partial_rotary_factor", id="unsaid"
