@@ -166,6 +166,11 @@ def test_checkpoint_names_are_those_of_the_model() -> None:
         pytest.param(
             {"rope_parameters": {"rope_theta": 1e4}}, "no partial_rotary_factor", id="unsaid"
         ),
+        pytest.param(
+            {"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": None}},
+            "no partial_rotary_factor",
+            id="said-to-be-nothing",
+        ),
     ],
 )
 def test_a_layer_that_is_not_computed_here_is_refused(
