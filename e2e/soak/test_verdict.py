@@ -141,19 +141,22 @@ def test_answers_are_compared_and_failures_remembered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "added", "leaks"),
+    ("quantity", "kind", "added", "leaks"),
     [
-        pytest.param("aggregator", 8.0, False, id="patches-of-an-aggregator"),
-        pytest.param("aggregator", 14.0, True, id="more-than-an-aggregator-keeps"),
-        pytest.param("agent", 8.0, True, id="agent"),
-        pytest.param("agent", 3.0, False, id="a-transfer-of-an-agent"),
+        pytest.param(DESCRIPTORS, "aggregator", 8.0, False, id="patches-of-an-aggregator"),
+        pytest.param(DESCRIPTORS, "aggregator", 14.0, True, id="more-than-an-aggregator-keeps"),
+        pytest.param(DESCRIPTORS, "agent", 8.0, True, id="agent"),
+        pytest.param(DESCRIPTORS, "agent", 3.0, False, id="a-transfer-of-an-agent"),
+        pytest.param(MEMORY, "trainer", 30.0, False, id="rows-of-a-trainer"),
+        pytest.param(MEMORY, "trainer", 60.0, True, id="more-than-a-trainer-keeps"),
+        pytest.param(MEMORY, "agent", 30.0, True, id="rows-are-not-kept-by-an-agent"),
     ],
 )
-def test_file_descriptors_may_be_added_as_far_as_there_is_a_reason(
-    kind: str, added: float, leaks: bool
+def test_what_is_held_may_grow_as_far_as_there_is_a_reason(
+    quantity: str, kind: str, added: float, leaks: bool
 ) -> None:
     rising = [Point(float(second), 20.0 + added * second / 3600.0) for second in range(0, 3600, 5)]
 
-    found = growth(DESCRIPTORS, kind, {kind: [rising]}, LOOK)
+    found = growth(quantity, kind, {kind: [rising]}, LOOK)
 
     assert found.leaks is leaks

@@ -10,7 +10,7 @@ from e2e.soak.asking import Down, Tally, shown, unexplained
 from e2e.soak.fleet import STABLE_ENGINES
 from e2e.soak.garbage import Stock
 from e2e.soak.growth import Allowance, Point, Sight, Trend, is_leak, trend, trend_of_lives
-from e2e.soak.processes import AGGREGATOR
+from e2e.soak.processes import AGGREGATOR, TRAINER
 from e2e.soak.readings import (
     DESCRIPTORS,
     MEMORY,
@@ -41,6 +41,10 @@ OF_AN_AGGREGATOR: Mapping[str, Allowance] = {
     # It keeps a file for each of the newest patches, of which a version makes one or two; and while
     # a round is open, one for each delta, of which a later round may have more on average.
     DESCRIPTORS: Allowance(absolute=float(KEPT + STABLE_ENGINES + 1)),
+}
+OF_A_TRAINER: Mapping[str, Allowance] = {
+    # It fills its buffers within minutes: 78,000 rows of the small model, half a KiB each.
+    MEMORY: Allowance(absolute=40.0, share=0.05),
 }
 GARBAGE_PER_KILL = 3
 """Entries that an aggregator leaves when it dies between the first and the last write of a version:
@@ -109,7 +113,7 @@ def growths(
 
 def allowance(quantity: str, kind: str) -> Allowance:
     """Return what may be added to what a process of a kind holds."""
-    own = OF_AN_AGGREGATOR if kind == AGGREGATOR else {}
+    own = {AGGREGATOR: OF_AN_AGGREGATOR, TRAINER: OF_A_TRAINER}.get(kind, {})
     return own.get(quantity, ALLOWED[quantity])
 
 
