@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from specfleet_cli.planning.manifests import PlanError
+from specfleet_common.mistakes import shown
+
 Json = dict[str, Any]
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -27,14 +30,27 @@ class Patch:
 
 
 def patch_of(live: Mapping[str, Any], manifest: Json) -> Patch:
-    """Return what `kubectl apply` would send for a manifest of an object that is there."""
+    """Return what `kubectl apply` would send for a manifest of an object that is there.
+
+    PlanError when the object does not say what was applied last, as kubectl writes it.
+    """
     annotations = live["metadata"].get("annotations") or {}
     if LAST_APPLIED not in annotations:
         return Patch(manifest, APPLY)
-    changes = three_way(json.loads(annotations[LAST_APPLIED]), manifest, live)
+    changes = three_way(_last_applied(annotations[LAST_APPLIED]), manifest, live)
     metadata = {**changes.get("metadata", {}), "name": manifest["metadata"]["name"]}
     head = {name: manifest[name] for name in ("apiVersion", "kind")}
     return Patch({**changes, **head, "metadata": metadata}, MERGE)
+
+
+def _last_applied(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise PlanError(
+            f"metadata.annotations.{LAST_APPLIED}: is {shown(text)}, expected the JSON of what "
+            "kubectl applied last; kubectl would refuse it as well"
+        ) from error
 
 
 def three_way(before: Any, wanted: Mapping[str, Any], live: Mapping[str, Any]) -> Json:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from specfleet_cli.planning.applying import APPLY, LAST_APPLIED, MERGE, patch_of, three_way
+from specfleet_cli.planning.manifests import PlanError
 
 
 @pytest.mark.parametrize(
@@ -56,3 +57,11 @@ def test_any_other_object_is_applied_by_the_server() -> None:
     patch = patch_of({**MANIFEST, "metadata": {"name": "tiny", "uid": "1"}}, MANIFEST)
 
     assert (patch.content_type, patch.body) == (APPLY, MANIFEST)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 100_000])
+def test_an_object_that_does_not_say_what_was_applied_last_is_named(text: str) -> None:
+    live = {"metadata": {"name": "tiny", "annotations": {LAST_APPLIED: text}}}
+
+    with pytest.raises(PlanError, match="expected the JSON of what kubectl applied last"):
+        patch_of(live, MANIFEST)
