@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-Count = Annotated[int, Field(ge=0, lt=1 << 63)]
+LARGEST_COUNT = (1 << 63) - 1
+Count = Annotated[int, Field(ge=0, lt=LARGEST_COUNT + 1)]
 """What a message on the wire can carry on."""
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]

@@ -13,13 +13,11 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from specfleet_agent.engine_page import EnginePage, PageError, Word, require_adapted
-from specfleet_common.fields import Count
+from specfleet_common.fields import LARGEST_COUNT, Count
 from specfleet_common.lineage import MISMATCH, short
 from specfleet_common.mistakes import summary
 
 UNKNOWN = ""
-_LARGEST = (1 << 63) - 1
-"""Of a `Count`."""
 
 
 @checked_dataclass(frozen=True, slots=True)
@@ -88,7 +86,7 @@ def joined(
     `is_lasting` says that they have differed for long, `num_lasting` how often that was a mismatch.
     """
     mismatches = first.mismatches + num_lasting + sum(one.mismatches for one in others.values())
-    page = replace(first, mismatches=min(mismatches, _LARGEST))
+    page = replace(first, mismatches=min(mismatches, LARGEST_COUNT))
     differs = difference(first, others)
     if not differs:
         return page

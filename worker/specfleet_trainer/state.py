@@ -102,10 +102,10 @@ def _check_entries(entries: Mapping[str, Entry], step: TrainingStep) -> None:
             f"{_MOMENT}{name}.step": ()
         }
         expected |= of_one if entries.keys() & of_one else {}
-    for prefix in (_KEPT, _PENDING):
-        if any(name.startswith(prefix) for name in entries):
-            arrays = step.head.to_checkpoint()
-            expected |= {prefix + name: array.shape for name, array in arrays.items()}
+    owed = [one for one in (_KEPT, _PENDING) if any(name.startswith(one) for name in entries)]
+    # It copies all weights.
+    arrays = step.head.to_checkpoint() if owed else {}
+    expected |= {prefix + name: array.shape for prefix in owed for name, array in arrays.items()}
     for name in sorted(entries.keys() | expected.keys()):
         wanted = ("F32", expected[name]) if name in expected else None
         if entries.get(name) != wanted:
