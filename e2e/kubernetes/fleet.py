@@ -79,6 +79,16 @@ class Fleet:
         """Wait until the newest spec is what runs."""
         self.wait_for("Ready", "True", seconds=seconds)
 
+    def until_it_learns(self, *, seconds: float) -> None:
+        """Wait for a version that is not there yet."""
+        before = self.versions()
+        until(
+            self.versions,
+            lambda found: len(found) > len(before),
+            what=f"a version after {before[-1:]}",
+            seconds=seconds,
+        )
+
     def pods(self, component: str = ENGINE, *, cohort: str | None = None) -> list[dict[str, Any]]:
         """Return the pods of a component that are not on their way out."""
         labels = f"specfleet.dev/fleet={self.name},app.kubernetes.io/component={component}"

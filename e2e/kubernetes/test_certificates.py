@@ -29,7 +29,7 @@ def test_a_certificate_of_ones_own_is_renewed_under_traffic(fleet: Fleet) -> Non
     before = fleet.uids()
 
     with traffic(fleet) as watch:
-        until_it_learns(fleet)
+        fleet.until_it_learns(seconds=SECONDS)
         until_seen(fleet, host, shown=first, trusted=old.pem)
         # As docs/security.md has it: both are trusted, then the new one is shown, then it is alone.
         give(fleet, first, trusted=old.pem + new.pem)
@@ -38,11 +38,11 @@ def test_a_certificate_of_ones_own_is_renewed_under_traffic(fleet: Fleet) -> Non
         until_seen(fleet, host, shown=second, trusted=old.pem + new.pem)
         give(fleet, elsewhere, trusted=new.pem)
         told = fleet.wait_for("SpecValid", "False", "CertificateUnusable", seconds=SECONDS)
-        until_it_learns(fleet)
+        fleet.until_it_learns(seconds=SECONDS)
         until_seen(fleet, host, shown=second, trusted=old.pem + new.pem)
         give(fleet, second, trusted=new.pem)
         until_seen(fleet, host, shown=second, trusted=new.pem)
-        until_it_learns(fleet)
+        fleet.until_it_learns(seconds=SECONDS)
         fleet.wait_until_ready()
         windows = watch.windows()
 
@@ -75,17 +75,6 @@ def until_seen(fleet: Fleet, host: str, *, shown: Issued, trusted: str) -> None:
         what="another certificate, or others to trust",
         seconds=SECONDS,
         poll_seconds=2,
-    )
-
-
-def until_it_learns(fleet: Fleet) -> None:
-    """Wait for a version that is not there yet."""
-    before = fleet.versions()
-    until(
-        fleet.versions,
-        lambda found: len(found) > len(before),
-        what=f"a version after {before[-1:]}",
-        seconds=SECONDS,
     )
 
 

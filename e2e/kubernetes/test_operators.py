@@ -54,13 +54,7 @@ def test_without_operators_a_fleet_serves_and_learns_and_an_edit_waits(
                 what="the pod that was deleted is back",
                 seconds=60,
             )
-            versions = fleet.versions()
-            until(
-                fleet.versions,
-                lambda found: len(found) > len(versions),
-                what="a version that no operator has seen",
-                seconds=120,
-            )
+            fleet.until_it_learns(seconds=120)
             watch.until(requests=40, seconds=60)
             without = watch.window("without")
         assert len(fleet.pods()) == 2
