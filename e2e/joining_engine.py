@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from specfleet_cli.children import Child, Guard
@@ -43,8 +43,11 @@ async def joining(
     todo.state_directory.mkdir()
     guard = Guard()
     guard.watch_directory(shm_directory)
-    try:
+    async with AsyncExitStack() as stack:
+        stack.callback(guard.finish)
         engine, agent = (_start(process, guard) for process in (todo.engine, todo.agent))
+        stack.push_async_callback(agent.stop, grace_seconds=todo.agent.stop_seconds)
+        stack.push_async_callback(engine.stop, grace_seconds=todo.engine.stop_seconds)
         yield Worker(
             name=todo.name,
             cohort=todo.cohort.name,
@@ -56,10 +59,6 @@ async def joining(
             engine=_endpoint(todo.engine, engine),
             agent=_endpoint(todo.agent, agent),
         )
-        await engine.stop(grace_seconds=todo.engine.stop_seconds)
-        await agent.stop(grace_seconds=todo.agent.stop_seconds)
-    finally:
-        guard.finish()
 
 
 def planned(manifest: Path, fleet: Fleet, out: Path, shm_directory: Path) -> WorkerPlan:

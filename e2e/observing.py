@@ -51,8 +51,13 @@ class Observer:
             group.create_task(self._watch_pages())
 
     def watch_also(self, worker: Worker) -> None:
-        """Watch an engine that was not there when the observer was made."""
+        """Watch an engine that was not there when the observer was made.
+
+        It takes the place of one of its name that is gone, whose page was another file.
+        """
+        self._workers = [one for one in self._workers if one.name != worker.name]
         self._workers.append(worker)
+        self._pages.pop(worker.name, None)
 
     def worker(self, worker_id: str) -> WorkerState | None:
         """Return what the aggregator tells of a worker."""
