@@ -37,6 +37,7 @@ class Observer:
         self.trainings: list[Training] = []
         self.state: FleetState | None = None
         self.told_at = 0.0
+        self._failure: Exception | None = None
 
     @property
     def seconds(self) -> float:
@@ -45,10 +46,14 @@ class Observer:
 
     async def observe(self) -> None:
         """Watch until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            access = access_by_files(token_file=Path(self._fleet.token_file))
-            group.create_task(watch(self._fleet.aggregator_address, access, self._take_state))
-            group.create_task(self._watch_pages())
+        try:
+            async with asyncio.TaskGroup() as group:
+                access = access_by_files(token_file=Path(self._fleet.token_file))
+                group.create_task(watch(self._fleet.aggregator_address, access, self._take_state))
+                group.create_task(self._watch_pages())
+        except Exception as error:
+            self._failure = error
+            raise
 
     def watch_also(self, worker: Worker) -> None:
         """Watch an engine that was not there when the observer was made.
@@ -75,9 +80,14 @@ class Observer:
         )
 
     async def until(self, condition: Callable[[], bool], *, seconds: float) -> float | None:
-        """Return the seconds until a condition came true, None when it did not in time."""
+        """Return the seconds until a condition came true, None when it did not in time.
+
+        RuntimeError where nothing is watched any more.
+        """
         began = self.seconds
         while not condition():
+            if self._failure is not None:
+                raise RuntimeError("the observer of the fleet has failed") from self._failure
             if self.seconds - began > seconds:
                 return None
             await asyncio.sleep(POLL_SECONDS)
@@ -123,7 +133,8 @@ class Observer:
                 # None yet, or of a plugin of another version: the agent says so.
                 return
         page = reader.read()
-        if page is None:
+        if page is None or "lineage" not in page:
+            # Nothing yet, or of an engine that is not adapted, which says no more than why.
             return
         self._count(worker, page)
         facts = (page["swaps"], page["observed"], page["observed_digest"])
