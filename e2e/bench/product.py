@@ -6,18 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from torch import Tensor
 
 from e2e.bench.shapes import Shape
 from e2e.bench.work import Looked, StepSize
-from specfleet_trainer.batch import Batch
+from specfleet_trainer.batch import UNKNOWN, Batch
 from specfleet_trainer.buffer import Buffer
 from specfleet_trainer.checkpoint import Tables
 from specfleet_trainer.heads import new_head
-from specfleet_trainer.lessons import next_batch
+from specfleet_trainer.lessons import learn
 from specfleet_trainer.restricted import Frequencies, Sampling, sampling_for
 from specfleet_trainer.sequences import Sequence as Request
-from specfleet_trainer.step import TrainingStep
+from specfleet_trainer.step import StepResult, TrainingStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +54,22 @@ class Product:
             self._buffer.add(request)
 
     def step(self) -> Batch:
-        """Take requests, pack them, and make a step of the batch."""
-        batch = next_batch(self._buffer, self.training, self._orders.rows_per_step, self._random)
-        self.training.run(batch)
-        return batch
+        """Take requests, pack them, and make a step of the batch, which is returned."""
+        learn(self._buffer, self.training, self._orders.rows_per_step, self._random)
+        return self.training.batch
 
 
 class _CountingStep(TrainingStep):
-    """Counts the positions whose own tokens were searched."""
+    """Counts the positions whose own tokens were searched, and keeps the batch."""
 
+    batch: Batch
     searched_positions = 0
 
-    def own_tokens(self, batch: Batch, sampling: Sampling) -> Tensor:
-        self.searched_positions += len(batch.queries)
-        return super().own_tokens(batch, sampling)
+    def run(self, batch: Batch) -> StepResult:
+        self.batch = batch
+        if batch.own is not None:
+            self.searched_positions += int((batch.own[:, 0, 0] == UNKNOWN).sum())
+        return super().run(batch)
 
 
 def size_of(batch: Batch, item_bytes: int) -> StepSize:

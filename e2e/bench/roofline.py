@@ -1,7 +1,4 @@
-"""The time that work must take on a machine: every operation waits for arithmetic or for memory.
-
-Of matrix products only; what a real step does besides (norms, attention, masks) is its loss.
-"""
+"""The time that work must take on a machine: every operation waits for arithmetic or for memory."""
 
 from __future__ import annotations
 

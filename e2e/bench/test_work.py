@@ -39,10 +39,23 @@ def test_the_full_vocabulary_costs_four_operations_for_each_of_its_numbers() -> 
     assert extra == pytest.approx(4 * QWEN.vocabulary * QWEN.hidden * 10)
 
 
-def test_a_search_costs_what_a_forward_pass_over_all_tokens_does() -> None:
+def test_a_search_costs_a_product_with_all_tokens() -> None:
     size = StepSize(rows=10, queries=10, depths=1, item_bytes=2)
 
     extra = flops(size, Looked(0, 0, searches=0.5)) - flops(size, NO_SEARCH)
 
-    expected = 2 * (QWEN.weights + QWEN.vocabulary * QWEN.hidden) * 10
-    assert extra == pytest.approx(0.5 * expected)
+    assert extra == pytest.approx(0.5 * 2 * QWEN.vocabulary * QWEN.hidden * 10)
+
+
+def test_what_is_between_products_grows_with_the_rows_and_with_the_numbers_bytes() -> None:
+    passes = {
+        (rows, item_bytes): sum(
+            work.bytes
+            for work in step_work(QWEN, StepSize(rows, rows, 3, item_bytes), NO_SEARCH)
+            if work.flops == 0 and work.name != "optimiser"
+        )
+        for rows, item_bytes in ((100, 2), (200, 2), (100, 4))
+    }
+
+    assert passes[100, 2] > 8 * QWEN.intermediate * 300 * 2
+    assert passes[200, 2] == passes[100, 4] == 2 * passes[100, 2]

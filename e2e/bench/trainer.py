@@ -63,7 +63,7 @@ def measure_steps(
     table = random_table(shape, torch.Generator().manual_seed(1))
     random = np.random.default_rng(2)
     requests = random_sequences(shape, TRAFFIC, count=REQUESTS, random=random)
-    dtype = compute_type(measure_rates(shape.hidden, shape.intermediate), hidden_size=shape.hidden)
+    dtype = compute_type(measure_rates(), hidden_size=shape.hidden)
     product = Product(shape, Tables(table, table).to(dtype), requests, ORDERS, random)
     plain = PlainStep(
         product.head.to_checkpoint(),

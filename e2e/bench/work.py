@@ -1,4 +1,9 @@
-"""The work of one training step of the product, as operations of the roofline. Pure."""
+"""The work of one training step of the product, as operations of the roofline. Pure.
+
+Beside products and passes over the weights only what every implementation has to do: operators
+between the products read what goes in once and write what comes out once. What can be part of its
+neighbour (adding residuals, joining, copies, masks) costs nothing here.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +42,10 @@ class Looked:
 
 
 def step_work(shape: Shape, size: StepSize, looked: Looked) -> list[Work]:
-    """Return every product of a step with a matrix, and the pass over all weights."""
+    """Return a step's products with matrices, what is between, and the pass over all weights."""
     forward = _forward(shape, size)
     loss = [_logits(shape, size, looked.shared), _own_logits(shape, size, looked.own)]
-    search = [*forward, _logits(shape, size, shape.vocabulary)]
+    search = _logits(shape, size, shape.vocabulary)
     return [
         *forward,
         *loss,
@@ -48,9 +53,34 @@ def step_work(shape: Shape, size: StepSize, looked: Looked) -> list[Work]:
         *loss,
         *forward,
         *_weight_gradients(shape, size),
-        *(Work(w.name, w.flops * looked.searches, w.bytes * looked.searches) for w in search),
+        Work(search.name, search.flops * looked.searches, search.bytes * looked.searches),
+        *_between(shape, size, looked),
         Work("optimiser", 0.0, float(OPTIMISER_BYTES * shape.weights)),
     ]
+
+
+def _between(shape: Shape, size: StepSize, looked: Looked) -> list[Work]:
+    """Return the passes over activations, forward and backward together."""
+    context = size.rows + size.queries * (size.depths - 1)
+    queries = size.queries * size.depths
+    query, key = shape.heads * shape.head_size, shape.key_value_heads * shape.head_size
+    # Forward in, out; backward in, gradient in, gradient out. The first two norms of a row begin
+    # with what is not trained.
+    norms = shape.hidden * ((2 + 2) * 2 * context + (2 + 3) * (context + 2 * queries))
+    rotations = 4 * (query * queries + key * context)
+    # Query, keys and values in, mixed values out; the same and their gradients backward.
+    attention = (2 + 4) * query * queries + (2 + 4) * key * context
+    # Gate and up in, their product out; both and the gradient in, two gradients out.
+    gates = (3 + 5) * shape.intermediate * queries
+    softmax = 2 * looked.shared * queries
+    numbers = {
+        "norms": norms,
+        "rotations": rotations,
+        "attention": attention,
+        "gates": gates,
+        "softmax": softmax,
+    }
+    return [Work(name, 0.0, float(count * size.item_bytes)) for name, count in numbers.items()]
 
 
 def _uses(size: StepSize, name: str) -> list[int]:

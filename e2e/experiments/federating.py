@@ -26,7 +26,7 @@ from specfleet_trainer import residual
 from specfleet_trainer.batch import training_rows
 from specfleet_trainer.buffer import Buffer
 from specfleet_trainer.checkpoint import Tables
-from specfleet_trainer.lessons import next_batch
+from specfleet_trainer.lessons import learn
 from specfleet_trainer.residual import Residual
 from specfleet_trainer.restricted import Sampling
 from specfleet_trainer.sequences import Sequence as Rows
@@ -171,8 +171,8 @@ class Worker:
         codec = self._recipe.codec
         self._step.head.load_checkpoint(base)
         for _ in range(self._plan.local_steps):
-            batch = next_batch(self._buffer, self._step, self._plan.rows_per_step, self._random)
-            self.positions += self._step.run(batch).positions
+            result = learn(self._buffer, self._step, self._plan.rows_per_step, self._random)
+            self.positions += result.positions
         local = self._step.head.to_checkpoint()
         learned = {name: base[name] - local[name] for name in local}
         delta = sent(learned, self._fault, self._noise)

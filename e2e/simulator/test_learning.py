@@ -22,7 +22,7 @@ from specfleet_common.shm.names import STOCK_FILE
 from specfleet_common.tensors import encode
 from specfleet_trainer.buffer import Buffer
 from specfleet_trainer.checkpoint import read_tables
-from specfleet_trainer.lessons import next_batch
+from specfleet_trainer.lessons import learn
 from specfleet_trainer.restricted import sampling_for
 from specfleet_trainer.step import TrainingStep
 from specfleet_trainer.walk import walks
@@ -65,7 +65,7 @@ def test_training_on_simulated_traffic_wins_walks_over_requests_never_seen(tmp_p
 
     for _ in range(2):
         for _ in range(STEPS):
-            training.run(next_batch(buffer, training, ROWS_PER_STEP, random))
+            learn(buffer, training, ROWS_PER_STEP, random)
         versions.append(encode(head.to_checkpoint(), "float32"))
     walked = walks([head_of(version) for version in versions], tables, held_out, DEPTHS)
 

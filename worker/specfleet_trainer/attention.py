@@ -93,10 +93,11 @@ def tree_attention(
     """Return [queries, heads * head size] for query [queries, heads, head size].
 
     `context` has one key and value for each row of the pack, every entry of `chain` one for each
-    query: those of depths 2..k, ending with the query's own.
+    query: those of depths 2..k, ending with the query's own. What comes after the spans is of no
+    sequence and gets 0.
     """
-    rows = [span.rows for span in spans]
-    asked = [span.queries for span in spans]
+    rows = _sizes([span.rows for span in spans], len(context.key))
+    asked = _sizes([span.queries for span in spans], len(query))
     queries = torch.split_with_sizes(query, asked)
     keys = torch.split_with_sizes(context.key, rows)
     values = torch.split_with_sizes(context.value, rows)
@@ -104,18 +105,22 @@ def tree_attention(
         (torch.split_with_sizes(link.key, asked), torch.split_with_sizes(link.value, asked))
         for link in chain
     ]
-    return torch.cat(
-        [
-            _attend_in_blocks(
-                queries[i],
-                KeyValue(keys[i], values[i]),
-                [KeyValue(link_keys[i], link_values[i]) for link_keys, link_values in links],
-                span.first,
-                max_kept_scores=max_kept_scores,
-            )
-            for i, span in enumerate(spans)
-        ]
-    )
+    attended = [
+        _attend_in_blocks(
+            queries[i],
+            KeyValue(keys[i], values[i]),
+            [KeyValue(link_keys[i], link_values[i]) for link_keys, link_values in links],
+            span.first,
+            max_kept_scores=max_kept_scores,
+        )
+        for i, span in enumerate(spans)
+    ]
+    return torch.cat([*attended, torch.zeros_like(queries[-1]).flatten(1)])
+
+
+def _sizes(of_spans: list[int], total: int) -> list[int]:
+    """Return the sizes of the spans, and of what comes after them."""
+    return [*of_spans, total - sum(of_spans)]
 
 
 def _attend_in_blocks(

@@ -16,6 +16,8 @@ from specfleet_trainer.attention import Span
 from specfleet_trainer.sequences import Int32, Sequence
 
 NO_LABEL = -1
+UNKNOWN = -1
+"""In place of own tokens that have not been looked for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +38,8 @@ class Batch:
     labels: Tensor
     """[N, K] the token each depth should predict, NO_LABEL where there is none."""
     own: Tensor | None = None
-    """[N, K, own] the tokens that the head found most likely; only for a restricted loss."""
+    """[N, K, own] the tokens that the head found most likely, all UNKNOWN in rows where they have
+    to be looked for; only for a restricted loss."""
 
     @property
     def depths(self) -> int:

@@ -1,7 +1,8 @@
 """The type that a trainer computes in: bfloat16 where this machine's products of it are faster.
 
-With AMX or AVX512-BF16 they are several times as fast as those of float32, with AVX2 alone a
-hundred times slower; so it is measured, with products of the head's own shapes.
+With AMX they are several times as fast as those of float32, with AVX2 alone a hundred times slower;
+so it is measured, with products that wait for arithmetic, as those of a step do: in a product of a
+few rows bfloat16 wins by half the bytes, whatever its arithmetic costs.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import torch
 LEAST_SPEEDUP = 1.5
 # Below this hidden size a step spends its time between the products.
 LEAST_HIDDEN_SIZE = 512
-# Enough to measure by, and less than a second where bfloat16 is slowest.
-_OPERATIONS = 5e8
+# Rows, inner and outer size: enough to measure by, and a second where bfloat16 is slowest.
+_SIZES = (256, 1024, 1024)
 _REPEATS = 3
 
 
@@ -35,19 +36,14 @@ def compute_type(rates: Rates, *, hidden_size: int) -> torch.dtype:
     return torch.bfloat16 if is_faster and hidden_size >= LEAST_HIDDEN_SIZE else torch.float32
 
 
-def measure(inner: int, outer: int, *, clock: Callable[[], float] = time.perf_counter) -> Rates:
-    """Measure products [rows, inner] @ [inner, outer], as a step makes them."""
-    rows = max(16, min(1024, int(_OPERATIONS / (2 * inner * outer))))
-    return Rates(
-        float32=_rate(rows, inner, outer, torch.float32, clock),
-        bfloat16=_rate(rows, inner, outer, torch.bfloat16, clock),
-    )
+def measure(*, clock: Callable[[], float] = time.perf_counter) -> Rates:
+    """Measure products of both types on this process's threads."""
+    return Rates(float32=_rate(torch.float32, clock), bfloat16=_rate(torch.bfloat16, clock))
 
 
-def _rate(
-    rows: int, inner: int, outer: int, dtype: torch.dtype, clock: Callable[[], float]
-) -> float:
+def _rate(dtype: torch.dtype, clock: Callable[[], float]) -> float:
     """Return the best of a few: what others do on the machine makes the rest slower."""
+    rows, inner, outer = _SIZES
     x, weight = torch.ones(rows, inner, dtype=dtype), torch.ones(outer, inner, dtype=dtype)
     seconds = []
     for _ in range(_REPEATS):

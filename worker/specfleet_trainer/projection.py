@@ -7,7 +7,7 @@ rows of all uses, because each product reads or writes the whole matrix.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -82,27 +82,30 @@ class _Weights(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *_: Tensor) -> tuple[Tensor, Tensor | None, None]:
-        inputs = torch.cat([x for x, _ in ctx.uses])
-        gradients = torch.cat([gradient for _, gradient in ctx.uses])
+        inputs, gradients = ([use[i] for use in ctx.uses] for i in range(2))
         ctx.uses.clear()
-        bias = gradients.sum(dim=0, dtype=torch.float32) if ctx.has_bias else None
+        bias = None
+        if ctx.has_bias:
+            bias = torch.stack([g.sum(dim=0, dtype=torch.float32) for g in gradients]).sum(dim=0)
         return product(gradients, inputs), bias, None
 
 
-def product(left: Tensor, right: Tensor) -> Tensor:
-    """Return left.T @ right in float32, for [rows, m] and [rows, n]."""
-    if left.dtype == torch.float32:
-        return left.T @ right
+def product(left: Sequence[Tensor], right: Sequence[Tensor]) -> Tensor:
+    """Return the sum of left[i].T @ right[i] in float32, for [rows, m] and [rows, n] each."""
+    if left[0].dtype == torch.float32:
+        return torch.cat([*left]).T @ torch.cat([*right])
     # A product of bfloat16 takes half as long when no operand is a transposed view.
-    return (_transposed(left) @ right).float()
+    return (_transposed(left) @ torch.cat([*right])).float()
 
 
-def _transposed(matrix: Tensor) -> Tensor:
-    """Return a copy of the transposed matrix, made on all threads and within the cache.
+def _transposed(matrices: Sequence[Tensor]) -> Tensor:
+    """Return the transposed matrices side by side, made on all threads and within the cache.
 
     `matrix.T.contiguous()` runs on one thread and takes several times as long.
     """
-    copy = matrix.new_empty(matrix.shape[1], matrix.shape[0])
-    for into, rows in zip(copy.split(_TURNED_ROWS, dim=1), matrix.split(_TURNED_ROWS), strict=True):
+    parts = [rows for matrix in matrices for rows in matrix.split(_TURNED_ROWS)]
+    num_rows = [len(rows) for rows in parts]
+    copy = parts[0].new_empty(parts[0].shape[1], sum(num_rows))
+    for into, rows in zip(copy.split(num_rows, dim=1), parts, strict=True):
         into.copy_(rows.T)
     return copy

@@ -20,9 +20,11 @@ from torch.nn import functional
 from specfleet_trainer.batch import NO_LABEL
 from specfleet_trainer.logits import precise_logits, precise_own_logits
 
-# Larger blocks make the shared products faster; the own vectors of one are 84 MB at a hidden size
-# of 2560.
-BLOCK_ROWS = 512
+# Larger blocks make the shared products faster, and take more memory.
+BLOCK_ROWS = 1024
+# Rows whose own vectors and logits are done at once, so that they stay in the cache.
+OWN_ROWS = 64
+_ROWS_AT_ONCE, _COLUMNS_AT_ONCE = 64, 256
 # Share of the draws that do not follow the observed frequencies.
 UNIFORM_SHARE = 0.5
 
@@ -116,32 +118,43 @@ class _RestrictedCrossEntropy(torch.autograd.Function):
         candidates: Candidates,
         lm_head: Tensor,
     ) -> Tensor:
-        ids, correction = candidates.ids, candidates.correction
-        table = lm_head[ids]
-        targets = torch.searchsorted(ids, labels.clamp(min=0))
+        ids = candidates.ids
+        # A kernel is made for every size of a product that was not seen before; so sizes are few.
+        unused = -len(ids) % _COLUMNS_AT_ONCE
+        table = functional.embedding(functional.pad(ids, (0, unused)), lm_head)
+        correction = functional.pad(candidates.correction, (0, unused), value=-torch.inf)
+        targets = torch.searchsorted(ids, labels.clamp(min=0))[:, None]
         places = torch.searchsorted(ids, own.contiguous()).clamp_(max=len(ids) - 1)
         is_shared = ids[places] == own
         gradient = torch.zeros_like(output)
         losses = output.new_zeros(len(output), dtype=torch.float32)
-        for rows in (labels != NO_LABEL).nonzero()[:, 0].split(BLOCK_ROWS):
-            z, target, place, shared = output[rows], targets[rows], places[rows], is_shared[rows]
-            own_table = functional.embedding(own[rows], lm_head)
-            own_logits = precise_own_logits(z, own_table).masked_fill_(shared, -torch.inf)
+        totals = torch.ones_like(losses)
+        for block in (labels != NO_LABEL).nonzero()[:, 0].split(BLOCK_ROWS):
+            z = functional.pad(output[block], (0, 0, 0, -len(block) % _ROWS_AT_ONCE))
             logits = precise_logits(z, table).add_(correction)
-            # What is among the row's own is always there: it is counted once, without correction.
-            logits.scatter_add_(1, place, -correction[place] * shared)
-            sums = torch.logaddexp(logits.logsumexp(-1), own_logits.logsumexp(-1))
-            losses[rows] = sums - logits.gather(1, target[:, None])[:, 0]
-            logits.sub_(sums[:, None]).exp_()
-            logits[torch.arange(len(rows)), target] -= 1.0
-            own_logits.sub_(sums[:, None]).exp_()
-            gradient[rows] = torch.baddbmm(
-                (logits.to(z.dtype) @ table)[:, None], own_logits.to(z.dtype)[:, None], own_table
-            )[:, 0]
-        ctx.save_for_backward(gradient)
+            for_z = torch.zeros_like(z)
+            tensors = (block, *(tensor[: len(block)] for tensor in (z, logits, for_z)))
+            parts = (tensor.split(OWN_ROWS) for tensor in tensors)
+            for rows, z_part, shared_logits, for_z_part in zip(*parts, strict=True):
+                place, shared, target = places[rows], is_shared[rows], targets[rows]
+                own_table = functional.embedding(own[rows], lm_head)
+                own_logits = precise_own_logits(z_part, own_table).masked_fill_(shared, -torch.inf)
+                # What is among a row's own is always there: it counts once, without correction.
+                shared_logits.scatter_add_(1, place, -correction[place] * shared)
+                largest = torch.maximum(shared_logits.amax(-1), own_logits.amax(-1))[:, None]
+                shared_logits.sub_(largest)
+                labelled = shared_logits.gather(1, target)[:, 0]
+                total = shared_logits.exp_().sum(-1) + own_logits.sub_(largest).exp_().sum(-1)
+                losses[rows], totals[rows] = total.log() - labelled, total
+                # From here on everything is `total` times as large as it should be.
+                shared_logits.scatter_add_(1, target, -total[:, None])
+                torch.bmm(own_logits.to(z.dtype)[:, None], own_table, out=for_z_part[:, None])
+            gradient[block] = torch.addmm(for_z, logits.to(z.dtype), table)[: len(block)]
+        ctx.save_for_backward(gradient, totals)
         return losses
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None, None, None]:
-        (gradient,) = ctx.saved_tensors
-        return (gradient * upstream[0][:, None]).to(gradient.dtype), None, None, None, None
+        gradient, totals = ctx.saved_tensors
+        scaled = gradient.float().mul_((upstream[0] / totals)[:, None])
+        return scaled.to(gradient.dtype), None, None, None, None

@@ -25,7 +25,7 @@ from specfleet_trainer.checkpoint import CheckpointError, read_config, read_tabl
 from specfleet_trainer.compute import compute_type, measure
 from specfleet_trainer.genesis import Genesis
 from specfleet_trainer.heads import Array, Config, blank_head, new_head
-from specfleet_trainer.lessons import next_batch
+from specfleet_trainer.lessons import learn
 from specfleet_trainer.progress import Progress
 from specfleet_trainer.residual import Residual
 from specfleet_trainer.restricted import sampling_for
@@ -128,8 +128,7 @@ class Session:
         A skipped step taught nothing and counts for nothing.
         """
         assert self.progress is not None, "a round has begun"
-        batch = next_batch(self._buffer, self._step, orders.rows_per_step, self._random)
-        result = self._step.run(batch)
+        result = learn(self._buffer, self._step, orders.rows_per_step, self._random)
         if result.is_skipped:
             # As text: JSON has no number that is not finite.
             norm = str(result.gradient_norm)
@@ -237,7 +236,7 @@ def _with_signs_of_life(items: list[Sequence], alive: Callable[[], None]) -> Ite
 
 def _compute_type(config: Config) -> torch.dtype:
     hidden_size = config["hidden_size"]
-    rates = measure(hidden_size, config["intermediate_size"])
+    rates = measure()
     dtype = compute_type(rates, hidden_size=hidden_size)
     log.info(
         "compute_type_chosen",

@@ -7,16 +7,27 @@ own chain: those of the depths before it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
+import torch
 from torch import Tensor
+from torch.nn import functional
 
 from specfleet_trainer.attention import KeyValue, Rotation, Span
 from specfleet_trainer.batch import Batch
 
+# For bfloat16 a kernel is made for every number of rows that was not seen before, which takes
+# longer than the product; batches of requests as they come have ever new ones.
+_ROWS_AT_ONCE = 64
+
 
 class Pass(Protocol):
     """A head's layer during one pass, in which all depths share the weights; n are rows."""
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Return the type that is computed in."""
 
     def rotation(self, positions: Tensor) -> Rotation:
         """Return the rotation of queries and keys at positions [n]."""
@@ -53,6 +64,9 @@ def chained(layer: Pass, batch: Batch, *, through_chain: bool) -> list[Tensor]:
     The gradient of a depth stops at the output of the depth before it, which is its input, unless
     it should go `through_chain`.
     """
+    num_queries = len(batch.queries)
+    if layer.dtype == torch.bfloat16:
+        batch = _rounded_up(batch, _ROWS_AT_ONCE)
     x = layer.fused(batch.fed, batch.hidden, batch.positions)
     normed = layer.input_norm(x)
     context = layer.key_value(normed, layer.rotation(batch.positions))
@@ -72,4 +86,17 @@ def chained(layer: Pass, batch: Batch, *, through_chain: bool) -> list[Tensor]:
         x = x + layer.attended(normed, rotation, context, chain, batch.spans)
         x = x + layer.mlp(x)
         outputs.append(layer.output_norm(x))
-    return outputs
+    return [output[:num_queries] for output in outputs]
+
+
+def _rounded_up(batch: Batch, multiple: int) -> Batch:
+    """Add rows and queries that belong to no sequence, up to multiples."""
+    rows, queries = -len(batch.fed) % multiple, -len(batch.queries) % multiple
+    return replace(
+        batch,
+        fed=functional.pad(batch.fed, (0, rows)),
+        hidden=functional.pad(batch.hidden, (0, 0, 0, rows)),
+        positions=functional.pad(batch.positions, (0, rows)),
+        queries=functional.pad(batch.queries, (0, queries)),
+        chain=functional.pad(batch.chain, (0, 0, 0, queries)),
+    )

@@ -132,7 +132,7 @@ class _Pass:
     def __init__(self, head: MimoHead, embedding: Tensor) -> None:
         attention, dtype = head.self_attn, embedding.dtype
         self._config = head.config
-        self._embedding = embedding
+        self._embedding, self.dtype = embedding, dtype
         self._hidden_norm, self._token_norm = head.hidden_layernorm, head.token_layernorm
         self._input = head.input_proj.for_one_pass(dtype)
         self.input_norm, self.output_norm = head.input_layernorm, head.final_layernorm

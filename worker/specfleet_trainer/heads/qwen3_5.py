@@ -142,7 +142,7 @@ class _Pass:
         assert isinstance(layer, _Layer), "the head has one layer"
         attention = layer.self_attn
         self._config = head.config
-        self._embedding = embedding
+        self._embedding, self.dtype = embedding, dtype
         self._token_norm, self._hidden_norm = head.pre_fc_norm_embedding, head.pre_fc_norm_hidden
         self._input = head.fc.for_one_pass(dtype)
         self.input_norm, self.output_norm = layer.input_layernorm, head.norm
