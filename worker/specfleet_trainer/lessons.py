@@ -55,4 +55,4 @@ def _keep(taken: list[Kept], batch: Batch) -> None:
 
 def _rows(own: Tensor, batch: Batch) -> tuple[Tensor, ...]:
     """Return the part of each sequence."""
-    return own.split([span.queries for span in batch.spans])
+    return torch.split_with_sizes(own, [span.queries for span in batch.spans])

@@ -105,7 +105,7 @@ def _transposed(matrices: Sequence[Tensor]) -> Tensor:
     """
     parts = [rows for matrix in matrices for rows in matrix.split(_TURNED_ROWS)]
     num_rows = [len(rows) for rows in parts]
-    copy = parts[0].new_empty(parts[0].shape[1], sum(num_rows))
+    copy: Tensor = parts[0].new_empty(parts[0].shape[1], sum(num_rows))
     for into, rows in zip(copy.split(num_rows, dim=1), parts, strict=True):
         into.copy_(rows.T)
     return copy

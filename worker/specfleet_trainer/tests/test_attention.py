@@ -47,6 +47,24 @@ def test_rows_after_a_query_do_not_count() -> None:
     assert not gradients[1][5:].any()
 
 
+def test_what_comes_after_the_spans_is_seen_by_nobody_and_gets_nothing() -> None:
+    random = torch.Generator().manual_seed(1)
+    query = torch.randn(3, 2, 4, generator=random)
+    key, value = torch.randn(2, 4, 2, 4, generator=random)
+    link = KeyValue(*torch.randn(2, 3, 2, 4, generator=random))
+
+    alone = tree_attention(
+        query[:2],
+        KeyValue(key[:2], value[:2]),
+        [KeyValue(link.key[:2], link.value[:2])],
+        [Span(2, 0, 2)],
+    )
+    followed = tree_attention(query, KeyValue(key, value), [link], [Span(2, 0, 2)])
+
+    assert torch.equal(followed[:2], alone)
+    assert not followed[2:].any()
+
+
 def test_a_single_row_without_a_chain_returns_its_own_value() -> None:
     value = torch.randn(1, 2, 4)
 
