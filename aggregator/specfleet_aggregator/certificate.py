@@ -84,7 +84,7 @@ def pair_fault(certificate: bytes, key: bytes) -> str | None:
     try:
         chain = x509.load_pem_x509_certificates(certificate)
         public = chain[0].public_key()
-    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+    except (ValueError, TypeError, UnsupportedAlgorithm, x509.InvalidVersion) as error:
         return f"the certificate is not PEM: {error}"
     try:
         private = serialization.load_pem_private_key(key, password=None)

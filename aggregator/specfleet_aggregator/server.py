@@ -33,9 +33,9 @@ _GRACE_SECONDS = 0.5
 _LOOK_SECONDS = 0.5
 
 # Two aggregators must not share a port, and clients may ping every 20 s during a call.
-_OPTIONS = (
+OPTIONS = (
     ("grpc.so_reuseport", 0),
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
+    ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
 )
 
 log = structlog.get_logger()
@@ -65,7 +65,7 @@ async def running(settings: Settings, store: Store) -> AsyncIterator[int]:
     file = SettingsFile(settings.settings_file)
     refusals = Refusals(metrics, monotonic=time.monotonic)
     admission = Admission(authenticator(settings, wall=time.time), refusals)
-    server = grpc.aio.server(options=_OPTIONS, interceptors=(admission,))
+    server = grpc.aio.server(options=OPTIONS, interceptors=(admission,))
     port = _bind(server, settings, metrics)
     async with _one_thread("checking") as checking, asyncio.TaskGroup() as tasks:
         service = AggregatorService(

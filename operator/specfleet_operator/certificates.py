@@ -70,7 +70,7 @@ def pem_certificates(text: str) -> list[x509.Certificate]:
     """Return the certificates in a text, none when one of them is damaged."""
     try:
         return [x509.load_pem_x509_certificate(one.encode()) for one in _PEM.findall(text)]
-    except ValueError:
+    except (ValueError, x509.InvalidVersion):
         return []
 
 
@@ -255,12 +255,11 @@ def _read_pair(data: Mapping[str, str] | None, certificate: str, key: str) -> _S
         return None
     found = pem_certificates(text_of(data, certificate))
     try:
+        public = found[0].public_key() if found else None
         private = serialization.load_pem_private_key(text_of(data, key).encode(), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         return None
-    if not found or not isinstance(private, ec.EllipticCurvePrivateKey):
-        return None
-    if found[0].public_key() != private.public_key():
+    if not isinstance(private, ec.EllipticCurvePrivateKey) or public != private.public_key():
         return None
     return _Signed(found[0], private)
 

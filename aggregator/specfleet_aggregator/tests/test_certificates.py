@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from ssl import DER_cert_to_PEM_cert
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 
-from specfleet_aggregator.certificate import CertificateError, ServerCertificate
+from specfleet_aggregator.certificate import CertificateError, ServerCertificate, pair_fault
 from specfleet_aggregator.settings import Settings
 from specfleet_aggregator.tests.builders import FakeWorker, joined, settings
 from specfleet_aggregator.tests.securing import (
@@ -119,6 +122,16 @@ async def test_a_start_needs_a_certificate_with_its_key(tmp_path: Path) -> None:
     with pytest.raises(CertificateError, match=r"tls\.key: the certificate is of another key"):
         async with serving_at(chosen):
             pass
+
+
+def test_a_certificate_of_an_unknown_version_is_named(tmp_path: Path) -> None:
+    ours = authority(tmp_path, "ours")
+    known = x509.load_pem_x509_certificate(ours.server.read_bytes()).public_bytes(Encoding.DER)
+    unknown = known.replace(b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x1e", 1)
+
+    fault = pair_fault(DER_cert_to_PEM_cert(unknown).encode(), ours.key.read_bytes())
+
+    assert fault == "the certificate is not PEM: 30 is not a valid X509 version"
 
 
 def test_until_when_callers_believe_the_certificate_follows_its_file(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ AUTHORIZATION = "authorization"
 SCHEME = "Bearer "
 
 # gRPC would wait up to two minutes before it tries again to connect, and 30 s to resolve the name.
-_OPTIONS = (
+OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 250),
     ("grpc.min_reconnect_backoff_ms", 1000),
     ("grpc.max_reconnect_backoff_ms", 4000),
@@ -70,9 +70,9 @@ def access_by_files(*, ca_file: Path | None = None, token_file: Path | None = No
 def open_channel(address: str, certificates: bytes | None) -> grpc.aio.Channel:
     """Return a connection to host:port; the server's certificate has to name the host."""
     if certificates is None:
-        return grpc.aio.insecure_channel(address, options=_OPTIONS)
+        return grpc.aio.insecure_channel(address, options=OPTIONS)
     credentials = grpc.ssl_channel_credentials(root_certificates=certificates)
-    return grpc.aio.secure_channel(address, credentials, options=_OPTIONS)
+    return grpc.aio.secure_channel(address, credentials, options=OPTIONS)
 
 
 def stays_here(address: str) -> bool:

@@ -6,6 +6,7 @@ import base64
 import ssl
 from dataclasses import dataclass, field
 
+import pytest
 from cryptography import x509
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -152,6 +153,26 @@ def test_damaged_secrets_are_made_anew() -> None:
 
     found = secrets.look(START)
 
+    assert is_accepted(found.certificate_pem, found.ca_pem, START)
+
+
+@pytest.mark.parametrize(
+    ("known", "damaged"),
+    [
+        pytest.param(b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x1e", id="version"),
+        pytest.param(b"\x03\x42\x00\x04", b"\x03\x42\x00\x05", id="key"),
+    ],
+)
+def test_a_certificate_that_cannot_be_read_is_made_anew(known: bytes, damaged: bytes) -> None:
+    secrets = Secrets()
+    first = secrets.look(START)
+    content = ssl.PEM_cert_to_DER_cert(first.certificate_pem)
+    unusable = ssl.DER_cert_to_PEM_cert(content.replace(known, damaged, 1))
+    secrets.certificate = encoded(tls_crt=unusable, tls_key=first.key_pem)
+
+    found = secrets.look(START)
+
+    assert found.certificate_pem != unusable
     assert is_accepted(found.certificate_pem, found.ca_pem, START)
 
 
