@@ -9,7 +9,7 @@ import numpy as np
 
 from e2e.bench.shapes import Shape
 from e2e.bench.work import Looked, StepSize
-from specfleet_trainer.batch import UNKNOWN, Batch
+from specfleet_trainer.batch import Batch
 from specfleet_trainer.buffer import Buffer
 from specfleet_trainer.checkpoint import Tables
 from specfleet_trainer.heads import new_head
@@ -67,8 +67,7 @@ class _CountingStep(TrainingStep):
 
     def run(self, batch: Batch) -> StepResult:
         self.batch = batch
-        if batch.own is not None:
-            self.searched_positions += int((batch.own[:, 0, 0] == UNKNOWN).sum())
+        self.searched_positions += len(batch.unknown)
         return super().run(batch)
 
 

@@ -18,6 +18,9 @@ from specfleet_trainer.sequences import Int32, Sequence
 NO_LABEL = -1
 UNKNOWN = -1
 """In place of own tokens that have not been looked for."""
+# For bfloat16 a kernel is made for every number of rows that was not seen before, which takes
+# longer than the product; batches of requests as they come have ever new ones.
+ROWS_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +48,13 @@ class Batch:
     def depths(self) -> int:
         """Return K."""
         return self.chain.shape[1]
+
+    @property
+    def unknown(self) -> Tensor:
+        """Return the queries whose own tokens have to be looked for; none without own tokens."""
+        if self.own is None:
+            return self.queries.new_empty(0)
+        return (self.own[:, 0, 0] == UNKNOWN).nonzero()[:, 0]
 
 
 def training_rows(sequence: Sequence, depths: int) -> range:

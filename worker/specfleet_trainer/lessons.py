@@ -39,7 +39,7 @@ def _own_tokens(taken: list[Kept], batch: Batch, sampling: Sampling) -> Tensor:
     """Return [N, K, own]: what is kept, UNKNOWN for sequences whose tokens are due."""
     own = torch.full((len(batch.queries), batch.depths, sampling.own), UNKNOWN)
     for kept, rows in zip(taken, _rows(own, batch), strict=True):
-        if kept.own is not None and kept.own_uses < OWN_USES:
+        if kept.own is not None and not _is_due(kept):
             rows.copy_(torch.from_numpy(kept.own))
     return own
 
@@ -48,9 +48,14 @@ def _keep(taken: list[Kept], batch: Batch) -> None:
     """Keep what the step has looked for."""
     assert batch.own is not None, "the step had a place for own tokens"
     for kept, rows in zip(taken, _rows(batch.own, batch), strict=True):
-        if kept.own is None or kept.own_uses >= OWN_USES:
+        if _is_due(kept):
             kept.own, kept.own_uses = rows.to(torch.int32).numpy(), 0
         kept.own_uses += 1
+
+
+def _is_due(kept: Kept) -> bool:
+    """Say whether the own tokens have to be looked for before the next use."""
+    return kept.own is None or kept.own_uses >= OWN_USES
 
 
 def _rows(own: Tensor, batch: Batch) -> tuple[Tensor, ...]:

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from specfleet_trainer.batch import NO_LABEL
+from specfleet_trainer.batch import NO_LABEL, ROWS_AT_ONCE
 from specfleet_trainer.logits import precise_logits, precise_own_logits
 
 # Larger blocks make the shared products faster, and take more memory.
 BLOCK_ROWS = 1024
 # Rows whose own vectors and logits are done at once, so that they stay in the cache.
 OWN_ROWS = 64
-_ROWS_AT_ONCE, _COLUMNS_AT_ONCE = 64, 256
+_COLUMNS_AT_ONCE = 256
 # Share of the draws that do not follow the observed frequencies.
 UNIFORM_SHARE = 0.5
 
@@ -130,7 +130,7 @@ class _RestrictedCrossEntropy(torch.autograd.Function):
         losses = output.new_zeros(len(output), dtype=torch.float32)
         totals = torch.ones_like(losses)
         for block in (labels != NO_LABEL).nonzero()[:, 0].split(BLOCK_ROWS):
-            z = functional.pad(output[block], (0, 0, 0, -len(block) % _ROWS_AT_ONCE))
+            z = functional.pad(output[block], (0, 0, 0, -len(block) % ROWS_AT_ONCE))
             logits = precise_logits(z, table).add_(correction)
             for_z = torch.zeros_like(z)
             tensors = (block, *(tensor[: len(block)] for tensor in (z, logits, for_z)))

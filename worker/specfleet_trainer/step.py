@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from specfleet_trainer.batch import NO_LABEL, UNKNOWN, Batch
+from specfleet_trainer.batch import NO_LABEL, Batch
 from specfleet_trainer.checkpoint import Tables
 from specfleet_trainer.depth_weights import dpace_weights, fixed_weights, normalised
 from specfleet_trainer.heads import Head
@@ -160,7 +160,7 @@ class TrainingStep:
     def _own_tokens(self, batch: Batch, outputs: Sequence[Tensor]) -> Tensor:
         """Return the own tokens of every row, after those that are UNKNOWN were looked for."""
         assert batch.own is not None, "a batch for a restricted loss has a place for own tokens"
-        unknown = (batch.own[:, 0, 0] == UNKNOWN).nonzero()[:, 0]
+        unknown = batch.unknown
         for depth, output in enumerate(outputs):
             tops = top_tokens(output[unknown], self.tables.lm_head, batch.own.shape[-1])
             batch.own[unknown, depth] = tops

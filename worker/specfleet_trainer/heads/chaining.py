@@ -15,11 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from specfleet_trainer.attention import KeyValue, Rotation, Span
-from specfleet_trainer.batch import Batch
-
-# For bfloat16 a kernel is made for every number of rows that was not seen before, which takes
-# longer than the product; batches of requests as they come have ever new ones.
-_ROWS_AT_ONCE = 64
+from specfleet_trainer.batch import ROWS_AT_ONCE, Batch
 
 
 class Pass(Protocol):
@@ -66,7 +62,7 @@ def chained(layer: Pass, batch: Batch, *, through_chain: bool) -> list[Tensor]:
     """
     num_queries = len(batch.queries)
     if layer.dtype == torch.bfloat16:
-        batch = _rounded_up(batch, _ROWS_AT_ONCE)
+        batch = _rounded_up(batch, ROWS_AT_ONCE)
     x = layer.fused(batch.fed, batch.hidden, batch.positions)
     normed = layer.input_norm(x)
     context = layer.key_value(normed, layer.rotation(batch.positions))

@@ -70,10 +70,12 @@ def test_own_tokens_are_kept_for_a_few_uses_while_the_head_moves_on(tmp_path: Pa
     for _ in range(OWN_USES + 1):
         learn(buffer, step, 20, random)
 
-    first = step.batches[0].own
+    first, last = step.batches[0].own, step.batches[OWN_USES].own
     assert first is not None
+    assert last is not None
     assert all(torch.equal(own, first) for own in step.known[1:OWN_USES])
     assert (step.known[OWN_USES] == UNKNOWN).all()
+    assert not torch.equal(last, first)
 
 
 def test_only_the_own_tokens_of_what_is_new_are_looked_for(tmp_path: Path) -> None:
